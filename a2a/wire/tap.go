@@ -1,0 +1,23 @@
+package wire
+
+import "time"
+
+// Exchange is one HTTP exchange as it was on the wire, for the inspector. Secrets are masked by whoever stores it.
+type Exchange struct {
+	At       time.Time
+	Inbound  bool   // a client called us; otherwise we called an agent
+	Peer     string // principal or agent id
+	TaskID   string // "" when not known
+	Method   string // of the dialect, e.g. message/send
+	Dialect  Dialect
+	URL      string
+	Status   int // HTTP status; 0 when there was no answer
+	Took     time.Duration
+	Request  []byte
+	Response []byte // of a stream: nil, its frames are the task's events Events[0] to Events[1]
+	Events   [2]int64
+	Err      string
+}
+
+// Tap is told of every exchange. It must not block and keeps what it is given; nil means nobody listens.
+type Tap func(*Exchange)

@@ -1,0 +1,88 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"parley/a2a"
+)
+
+// Runner carries runs out: the port that a driver implements (package local on one machine).
+type Runner interface {
+	// Say takes what the local person says: a new run in a conversation. It returns when the message is stored.
+	Say(ctx context.Context, s *Say) (*Run, error)
+
+	// Answer closes an open ask; the same run goes on. An ask that is closed already is a *Fault of kind "ask-closed".
+	Answer(ctx context.Context, ask string, a *Answer) error
+
+	// Stop asks the agents of a run to cancel. The run ends when they say so; until then it is stopping.
+	Stop(ctx context.Context, run string) error
+
+	// Retry starts a new run in the same conversation with the message of an ended one.
+	Retry(ctx context.Context, run string) (*Run, error)
+}
+
+// Say is one message of the local person.
+type Say struct {
+	ConversationID string // "" = a new conversation
+	To             string // an agent id or Auto; "" = as the conversation is addressed
+	MessageID      string // made by the page, so that a repeated post is one message; "" = made here
+	Text           string
+	Files          []a2a.Part
+	Data           []byte // a JSON value sent as a data part, when not nil
+}
+
+// Registry finds, approves and removes agents.
+type Registry interface {
+	// Preview reads what a person typed or pasted (host, base URL, card URL, card JSON, a path of a file, a list of
+	// those) and returns the cards found, nothing stored. Each candidate has its own Fault when it failed. A *Fault of
+	// kind "unauthenticated" means that the card itself wants a credential: ask for one and call again.
+	Preview(ctx context.Context, input string, c *Credential) ([]*Candidate, error)
+
+	// Approve stores a previewed candidate as an approved agent, grants it exactly the origins of the preview, and
+	// keeps the credential for it. The id is made from the name and unique.
+	Approve(ctx context.Context, c *Candidate) (*Agent, error)
+
+	// Remove forgets an agent's approval, grants and credential. Its conversations stay.
+	Remove(ctx context.Context, agent string) error
+
+	// SetCredential stores a credential for an agent (for one exact origin).
+	SetCredential(ctx context.Context, agent string, c *Credential) error
+}
+
+// Candidate is an agent that was found and not yet approved.
+type Candidate struct {
+	Input      string
+	Agent      *Agent                        // ID is a proposal
+	Origins    []string                      // every origin its card names: what approval grants
+	Wants      map[string]a2a.SecurityScheme // the sign-in its card declares
+	Credential *Credential                   // what the card was fetched with; kept at approval
+	Fault      *Fault                        // set: this one cannot be approved
+}
+
+// Credential is a secret for one exact origin. It is never logged, stored in the log, or sent anywhere else.
+type Credential struct {
+	Origin   string         // scheme://host:port it may go to; "" = the origin of the card
+	Kind     a2a.SchemeKind // SchemeHTTP or SchemeAPIKey
+	Scheme   string         // http: "Bearer" or "Basic"
+	Header   string         // apiKey: the name, chosen by the person
+	Location string         // apiKey: header, query or cookie
+	User     string         // Basic
+	Secret   Secret
+}
+
+// Secret is a string that does not print itself.
+type Secret string
+
+func (Secret) String() string               { return "[secret]" }
+func (Secret) GoString() string             { return "[secret]" }
+func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"[secret]"`), nil }
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// Opened is a one-time link into the page.
+type Opened struct {
+	URL     string
+	Expires time.Time
+}

@@ -1,0 +1,72 @@
+package orchestrator
+
+import (
+	"time"
+
+	"parley/a2a"
+)
+
+// Agent is a remote A2A agent we know.
+type Agent struct {
+	ID         string // short, made from the name; used in /agents/{id}. OwnAgent is reserved
+	Name       string
+	Trust      Trust
+	CardURL    string             // where the card came from; "" for a pasted one
+	CardJSON   []byte             // as fetched
+	Card       *a2a.AgentCard     // as understood
+	CardHash   string             // SHA-256 of the canonical card, pinned at approval
+	Interface  a2a.AgentInterface // the one we chose, its URL repaired where it had to be
+	Dialect    string             // what it was found to speak, for people: "v1.0", "v0.3"
+	Notes      []string           // what was repaired or is doubtful, one sentence each
+	Hue        int                // of its flag, 0 to 11, stored at approval
+	Local      bool               // one of the demo agents of this program
+	Idempotent bool               // known to act once on a repeated message id
+	Added      time.Time
+	Health     AgentHealth
+}
+
+// OwnAgent is the id by which Parley's own agent is meant; no remote agent may have it.
+const OwnAgent = "agent"
+
+// Auto addresses a conversation to whichever agent the planner finds.
+const Auto = "auto"
+
+// Trust says how far a person let an agent in.
+type Trust string
+
+const (
+	TrustPending  Trust = "pending" // known, not approved: nothing is sent
+	TrustApproved Trust = "approved"
+	TrustReview   Trust = "review" // its card changed since approval: nothing is sent until a person looked
+	TrustRemoved  Trust = "removed"
+)
+
+// AgentHealth is how the last contact went.
+type AgentHealth struct {
+	Checked time.Time
+	Fault   *Fault // nil: it answered
+}
+
+// Grant is leave that a person gave: this agent may be reached at this origin.
+type Grant struct {
+	AgentID string
+	Origin  string // scheme://host:port
+	Given   time.Time
+}
+
+// Token lets an outside client call us. The secret itself is never stored.
+type Token struct {
+	ID          string // also the principal's id
+	Name        string
+	Hash        [32]byte // SHA-256 of the secret
+	Agents      []string // agents it may reach besides our own; "*" = all
+	ReadOnly    bool     // may get, list and subscribe only
+	Credentials bool     // its runs may use stored credentials
+	RatePerMin  int      // requests a minute; 0 = no limit
+	Created     time.Time
+	Used        time.Time
+	Revoked     time.Time // zero while valid
+}
+
+// LocalPrincipal is the person at this machine.
+const LocalPrincipal = "local"

@@ -1,0 +1,23 @@
+package orchestrator
+
+// Fault is a failure told to a person: what happened, where, and what to do about it.
+type Fault struct {
+	Kind  string `json:"kind"` // for programs, e.g. "dns", "refused", "tls", "unauthenticated", "card-html"
+	Where Where  `json:"where"`
+	What  string `json:"what"`            // one sentence
+	Do    string `json:"do,omitempty"`    // one sentence
+	Raw   string `json:"raw,omitempty"`   // what the other side said, shortened
+	Retry bool   `json:"retry,omitempty"` // trying again may help
+}
+
+func (f *Fault) Error() string { return f.What }
+
+// Where says on whose side a failure lies.
+type Where string
+
+const (
+	WhereUs      Where = "us"
+	WhereNetwork Where = "network"
+	WhereAgent   Where = "agent"
+	WhereSignIn  Where = "sign-in"
+)

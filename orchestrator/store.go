@@ -1,0 +1,195 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"parley/a2a"
+)
+
+// Store keeps everything. Reads see what is committed.
+type Store interface {
+	Log
+	Agents
+	Conversations
+	Runs
+	Settings
+
+	// Healthy returns nil, or an *a2a.Error of kind a2a.KindUnavailable saying in plain words why the store takes no
+	// writes now (disk full, I/O error, locked, corrupt). Reads go on working.
+	Healthy() error
+
+	// Changes yields what lists must read again: a conversation, an agent, a run changed. Hints may be merged or
+	// lost; what they hint at is in the store. It ends with ctx.
+	Changes(ctx context.Context) iter.Seq[Change]
+}
+
+// Log is the one log.
+type Log interface {
+	// Write commits b, all of it or nothing, and returns when it is on disk.
+	Write(ctx context.Context, b *Batch) error
+
+	// Enqueue queues b and returns at once. done, which may be nil, is called after the commit or its failure, in the
+	// order of the calls, from the writer: it must not block. entries are those of b.Events. After a failure the later
+	// batches with events of the same run fail too, until a Write for that run succeeds.
+	Enqueue(b *Batch, done func(entries []*a2a.Entry, err error))
+
+	// ReadRun and ReadConversation yield the events so far with Seq > after, oldest first; FollowRun and
+	// FollowConversation do the same and then wait for more until ctx is done. Each item is what was ready, never
+	// empty. A slow reader is a cursor that is behind: it delays nobody.
+	ReadRun(ctx context.Context, run string, after int64) iter.Seq2[[]*Event, error]
+	FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*Event, error]
+	ReadConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*Event, error]
+	FollowConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*Event, error]
+
+	// Head returns the Seq of the newest event of all.
+	Head(ctx context.Context) (int64, error)
+}
+
+// Batch is what one transaction writes: events appended in order, then rows put in place (inserted or replaced whole).
+// Empty fields are left alone.
+type Batch struct {
+	Events        []NewEvent
+	Receipt       *Receipt // ErrDuplicate, and nothing written, when the message is known
+	Agents        []*Agent
+	Grants        []Grant
+	Conversations []*Conversation
+	Runs          []*Run
+	Steps         []*Step
+	Contexts      []*ChildContext
+	Asks          []*Ask
+	Items         []*Item // ID 0: appended, and given the next ID
+	Tokens        []*Token
+	Settings      map[string]string
+}
+
+// NewEvent is an event before it has its place. JSON over BlobSize goes to the blob store; the row holds its hash.
+type NewEvent struct {
+	RunID          string
+	ConversationID string
+	Kind           EventKind
+	At             time.Time
+	JSON           []byte
+	Event          a2a.Event // decoded, when at hand; saves readers the work
+}
+
+// BlobSize is the length above which the JSON of an event lives in the blob store.
+const BlobSize = 128 << 10
+
+// ErrDuplicate says that a Receipt was there already.
+var ErrDuplicate = errors.New("this message was received before")
+
+// ErrNotFound is returned by reads of a single row that is not there.
+var ErrNotFound = errors.New("not found")
+
+// Agents is the registry.
+type Agents interface {
+	Agent(ctx context.Context, id string) (*Agent, error)
+	ListAgents(ctx context.Context) ([]*Agent, error) // by name, without removed ones
+	Grants(ctx context.Context, agent string) ([]Grant, error)
+	RevokeGrant(ctx context.Context, g Grant) error
+
+	// MatchAgents ranks the approved agents by how well their cards (name, description, skills, tags, examples) match
+	// a text, best first, at most n. Scores are bm25, higher is better, comparable within one answer only.
+	MatchAgents(ctx context.Context, text string, n int) ([]Match, error)
+
+	Token(ctx context.Context, hash [32]byte) (*Token, error) // also revoked ones
+	ListTokens(ctx context.Context) ([]*Token, error)
+}
+
+// Match is one agent found for a text.
+type Match struct {
+	AgentID string
+	Score   float64
+}
+
+// Conversations are the chats and their items.
+type Conversations interface {
+	Conversation(ctx context.Context, id string) (*Conversation, error)
+
+	// ListConversations returns pinned ones first, then newest first; at most n, starting after the conversation
+	// named by after ("" = from the top).
+	ListConversations(ctx context.Context, after string, n int) ([]*Conversation, error)
+
+	// Items returns the newest n items with ID < before (0 = the newest of all), oldest first.
+	Items(ctx context.Context, conversation string, before int64, n int) ([]*Item, error)
+
+	// EachItem yields all items, oldest first, without holding them.
+	EachItem(ctx context.Context, conversation string) iter.Seq2[*Item, error]
+
+	// Artifact returns an artifact of a run as its events have it so far.
+	Artifact(ctx context.Context, run, artifact string) (*a2a.Artifact, error)
+
+	// Search finds items by words, newest first (rank only within the newest 1,000 hits when ranked is asked for).
+	Search(ctx context.Context, q SearchQuery) ([]Hit, error)
+
+	// Erase removes a conversation with its runs, events, blobs and wire records. It cannot be undone.
+	Erase(ctx context.Context, conversation string) error
+}
+
+// SearchQuery is what a person typed, with its page.
+type SearchQuery struct {
+	Text           string // words must all be there; the last is taken as a prefix; "…" is a phrase
+	ConversationID string // "" = everywhere
+	Ranked         bool
+	Before         int64 // item id to go on from; 0 = the first page
+	Limit          int   // 0 = 20
+}
+
+// Hit is one item found.
+type Hit struct {
+	Item    *Item // Text shortened to the snippet
+	Title   string
+	Snippet []Span
+}
+
+// Span is a run of text, marked where it matched.
+type Span struct {
+	Text string
+	Mark bool
+}
+
+// Runs are the requests, their steps and asks.
+type Runs interface {
+	Run(ctx context.Context, id string) (*Run, error)
+
+	// ListRuns returns a principal's runs in a scope in the order (Updated, ID) descending, at most limit, that match
+	// the request's ContextID, Status and StatusTimestampAfter and come after the row `before` when it is given; and
+	// how many match in all. Runs answered by a Message are left out.
+	ListRuns(ctx context.Context, scope, principal string, r *a2a.ListRequest, before *Run, limit int) ([]*Run, int, error)
+
+	// OpenRuns yields the runs of a scope (a scope ending in "/" = all that start with it) that have not ended.
+	OpenRuns(ctx context.Context, scope string) iter.Seq2[*Run, error]
+
+	// RunsOf returns the runs of a conversation that have not ended, oldest first.
+	RunsOf(ctx context.Context, conversation string) ([]*Run, error)
+
+	Received(ctx context.Context, scope, principal, messageID string) (*Receipt, error)
+	Steps(ctx context.Context, run string) ([]*Step, error)
+	Context(ctx context.Context, key, agent string) (*ChildContext, error)
+
+	Ask(ctx context.Context, id string) (*Ask, error)
+	// OpenAsks returns the open asks of the local person, or of one run when run is not "".
+	OpenAsks(ctx context.Context, run string) ([]*Ask, error)
+}
+
+// Settings are named values.
+type Settings interface {
+	Setting(ctx context.Context, name string) (string, error) // "" when unset
+
+	// Expire removes what is older than the retention setting says: conversations, ended runs, receipts, wire records.
+	Expire(ctx context.Context, now time.Time) (removed int, err error)
+}
+
+// RetentionDays is the setting that says how many days of history are kept; "" or "0" = for ever.
+const RetentionDays = "retention.days"
+
+// Change hints at a row that changed. Empty fields did not change.
+type Change struct {
+	ConversationID string
+	AgentID        string
+	RunID          string
+	AskID          string
+}
