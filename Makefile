@@ -1,0 +1,98 @@
+# Parley's tasks. `make` alone prints them. What `make check` finds is what CI finds.
+
+export GOTOOLCHAIN := auto
+TAGS               := sqlite_fts5
+WINDOW_TAGS        := $(TAGS),desktop,production,webkit2_41
+# One set of flags everywhere: another set compiles all of SQLite again.
+export GOFLAGS     := -buildvcs=false -tags=$(TAGS)
+
+DATA      ?= .cache/demo
+CYCLES    ?= 200
+FUZZTIME  ?= 30s
+MESSAGES  ?= 1000000
+BENCHTIME ?= 1s
+TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check dev e2e bench bench-history crash interop desktop desktop-smoke golden gen fuzz \
+	fmt lint uptodate tidy clean deps tools
+
+help: ## print this
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## build, start with the demo agents, open the browser (or print the address)
+	@bin/parley --demo $(ARGS)
+
+build: ## build bin/parley, the browser edition: needs Go and a C compiler, nothing else
+	@go build -o bin/parley .
+
+test: deps ## install what the tests need, then run all of them, browser included
+	$(TEST) ./...
+
+check: deps fmt lint uptodate ## what CI runs first: format, vet, staticcheck, generated files, arrows, all tests
+	$(TEST) ./...
+
+dev: build ## serve with demo data, and reload templ, TypeScript and Go on change
+	@build/dev.sh
+
+e2e: ## the tests in a real Chromium alone
+	@build/deps.sh browser
+	$(TEST) -run E2E ./...
+
+bench: ## Go benchmarks of the hot paths, with allocations
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+bench-history: build ## seed MESSAGES (1,000,000) messages and measure the pages of a real serve
+	@echo "not yet"; exit 1
+
+crash: ## CYCLES (200) times kill -9 under load, then compare with what was acknowledged
+	go test -count=1 -timeout=40m -v -run TestCrash ./app/crashtest -cycles $(CYCLES)
+
+interop: ## other makers' SDKs against our agent, and our client against their servers
+	@build/deps.sh peers
+	go test -tags $(TAGS),interop -count=1 -timeout=15m $(if $(CI),-v) ./interop
+
+desktop: ## build bin/parley-window and open it (under Xvfb where there is no display)
+	@build/deps.sh window
+	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
+	@build/display.sh bin/parley-window --demo $(ARGS)
+
+desktop-smoke: ## build the window, wait until its page is live, take a picture into bin/
+	@build/deps.sh window
+	@go vet -tags $(WINDOW_TAGS) . ./app/desktop
+	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
+	@build/desktop-smoke.sh bin/parley-window bin/window.png
+
+golden: ## rewrite the golden files and show what changed
+	go test $$(grep -rl --include='*_test.go' 'Bool("update"' . | grep -v '^./interop/' | xargs -n1 dirname | sort -u) -update
+	@git --no-pager diff --stat
+
+gen: ## write the generated files: templ, and what esbuild makes of frontend/src
+	@go tool templ generate -log-level error
+	@go run -C build/assets .
+
+fuzz: ## fuzz every target for FUZZTIME (30s) each
+	@build/fuzz.sh $(FUZZTIME)
+
+fmt: tools ## say which files gofumpt would change
+	@out=$$(bin/tools/gofumpt -l $$(git ls-files -co --exclude-standard '*.go' | grep -v _templ.go)); \
+		[ -z "$$out" ] || { echo "gofumpt wants:"; echo "$$out"; exit 1; }
+
+lint: tools ## vet and staticcheck
+	go vet ./...
+	bin/tools/staticcheck ./...
+
+uptodate: ## fail when a generated file or go.mod is not what its sources say
+	@build/uptodate.sh
+
+clean: ## remove what was built, and the demo data
+	rm -rf bin .cache interop/*/node_modules
+
+deps:
+	@build/deps.sh browser
+
+tools: bin/tools/.stamp
+bin/tools/.stamp: build/tools/go.mod build/tools/go.sum
+	@mkdir -p bin/tools
+	@GOFLAGS= go build -C build/tools -o ../../bin/tools/ tool
+	@touch $@

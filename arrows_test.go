@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows says what each package of the module may import from the module. The README draws the same table.
+var arrows = map[string][]string{
+	".": {"app/cli"},
+
+	"a2a":          {},
+	"a2a/wire":     {"a2a"},
+	"a2a/wiretest": {"a2a", "a2a/wire"},
+
+	"a2aclient":      {"a2a", "a2a/wire", "a2aclient/card"},
+	"a2aclient/card": {"a2a", "a2a/wire"},
+	"a2aserver":      {"a2a", "a2a/wire"},
+
+	"orchestrator":                  {"a2a"},
+	"orchestrator/engine":           {"orchestrator", "a2a"},
+	"orchestrator/planner":          {"orchestrator", "orchestrator/engine", "a2a"},
+	"orchestrator/steps":            {"orchestrator", "orchestrator/engine", "a2a"},
+	"orchestrator/local":            {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "a2a"},
+	"orchestrator/sqlite":           {"orchestrator", "a2a"},
+	"orchestrator/orchestratortest": {"orchestrator", "orchestrator/engine", "a2a"},
+
+	"frontend":           {"frontend/view", "orchestrator", "a2a"},
+	"frontend/view":      {"orchestrator", "a2a"},
+	"frontend/storybook": {"frontend/view", "orchestrator", "a2a"},
+
+	"app": {
+		"a2a", "a2a/wire", "a2aclient", "a2aclient/card", "a2aserver",
+		"orchestrator", "orchestrator/engine", "orchestrator/planner", "orchestrator/steps", "orchestrator/local", "orchestrator/sqlite",
+		"frontend", "frontend/view", "app/egress", "app/guard", "app/vault",
+	},
+	"app/cli":     {"app", "app/demo", "app/desktop", "frontend/storybook", "orchestrator", "a2a"},
+	"app/demo":    {"a2aserver", "a2a"},
+	"app/desktop": {},
+	"app/egress":  {},
+	"app/guard":   {},
+	"app/vault":   {},
+
+	"interop": {},
+}
+
+// homes are libraries that one package alone may import.
+var homes = map[string]string{
+	"github.com/wailsapp/wails/":    "app/desktop",
+	"github.com/mattn/go-sqlite3":   "orchestrator/sqlite",
+	"github.com/zalando/go-keyring": "app/vault",
+	"github.com/spf13/cobra":        "app/cli",
+}
+
+// stdOnly lists packages that other programs import for the protocol's nouns alone.
+var stdOnly = []string{"a2a"}
+
+type listed struct {
+	Dir, ImportPath, Doc               string
+	GoFiles, CgoFiles                  []string
+	TestGoFiles, XTestGoFiles          []string
+	Imports, TestImports, XTestImports []string
+}
+
+// list runs go list over the module with extra build tags.
+func list(t *testing.T, tags string) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,ImportPath,Doc,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "-tags", tags, "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+var builds = map[string]string{
+	"browser": "sqlite_fts5",
+	"window":  "sqlite_fts5,desktop,production,webkit2_41",
+	"interop": "sqlite_fts5,interop",
+}
+
+const module = "parley"
+
+// inside returns the name of an import within the module.
+func inside(path string) (string, bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for build, tags := range builds {
+		for _, p := range list(t, tags) {
+			name, _ := inside(p.ImportPath)
+			seen[name] = true
+			row, ok := arrows[name]
+			if !ok {
+				t.Errorf("%s build: package %s has no row in the table of arrows", build, name)
+				continue
+			}
+			for _, path := range p.Imports {
+				in, ok := inside(path)
+				if ok && !slices.Contains(row, in) {
+					t.Errorf("%s build: %s must not import %s", build, name, in)
+				}
+				if !ok {
+					checkLibrary(t, name, path)
+				}
+			}
+			for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+				in, ok := inside(path)
+				if ok && in != name && !slices.Contains(row, in) && !strings.HasSuffix(in, "test") {
+					t.Errorf("%s build: the tests of %s must not import %s", build, name, in)
+				}
+			}
+		}
+	}
+	for name := range arrows {
+		if !seen[name] {
+			t.Errorf("the table of arrows has a row for %s, which is not there", name)
+		}
+	}
+}
+
+func checkLibrary(t *testing.T, name, path string) {
+	t.Helper()
+	for prefix, home := range homes {
+		if strings.HasPrefix(path, prefix) && name != home {
+			t.Errorf("%s imports %s, which belongs to %s", name, path, home)
+		}
+	}
+	if domain, _, _ := strings.Cut(path, "/"); slices.Contains(stdOnly, name) && strings.Contains(domain, ".") {
+		t.Errorf("%s imports %s; it may use the standard library only", name, path)
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t, builds["interop"]) {
+		doc := p.Doc
+		if len(p.GoFiles)+len(p.CgoFiles) == 0 { // go list does not read the comments of test files
+			for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+				f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				doc += f.Doc.Text()
+			}
+		}
+		if len(strings.TrimSpace(doc)) < 20 {
+			t.Errorf("package %s does not say what it is for", p.ImportPath)
+		}
+	}
+}
+
+// TestTidyTree keeps out of the repository what is true on one machine only, and notes left for later.
+func TestTidyTree(t *testing.T) {
+	t.Parallel()
+	local := regexp.MustCompile(`(?m)(?:^|[\s"'` + "`" + `(=:,])((?:/(?:work|root|Users|home/[a-z]+)/|\.\./share[d])[^\s"']*)`)
+	later := regexp.MustCompile(`\b(TOD[O]|FIXM[E]|XX[X])\b`)
+	skip := []string{".git", ".cache", "bin", "node_modules", "testdata", "static", "fonts"}
+	text := []string{".go", ".templ", ".ts", ".mjs", ".js", ".css", ".md", ".sh", ".sql", ".yml", ".yaml", ".json", ".txtar", ".mod", ""}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && slices.Contains(skip, e.Name()):
+			return filepath.SkipDir
+		case !e.Type().IsRegular() || !slices.Contains(text, filepath.Ext(path)):
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, m := range local.FindAllSubmatch(b, -1) {
+			t.Errorf("%s: %s is a path of one machine", path, m[1])
+		}
+		for _, m := range later.FindAll(b, -1) {
+			t.Errorf("%s: %s: do it, or say in docs/ why not", path, m)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Sees to it that what a task needs beyond Go, gcc and make is there.
+#
+#   build/deps.sh browser|window|peers|all
+#
+# Says nothing when it is. Otherwise installs Debian packages when it may (root, apt), else prints what to install and
+# fails.
+set -euo pipefail
+
+missing=()
+command_needs() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
+library_needs() { pkg-config --exists "$1" 2>/dev/null || missing+=("$2"); }
+font_needs() { fc-list "$1" 2>/dev/null | grep -q . || missing+=("$2"); }
+
+browser() {
+	command -v google-chrome >/dev/null 2>&1 || command_needs chromium chromium
+	command_needs fc-list fontconfig
+	font_needs :lang=ja fonts-noto-cjk
+	font_needs :lang=en fonts-dejavu-core
+}
+
+window() {
+	command_needs pkg-config pkg-config
+	library_needs gtk+-3.0 libgtk-3-dev
+	library_needs webkit2gtk-4.1 libwebkit2gtk-4.1-dev
+	command_needs Xvfb xvfb
+	command_needs dbus-run-session dbus
+	command_needs import imagemagick
+	font_needs :lang=en fonts-dejavu-core
+}
+
+peers() {
+	command_needs node nodejs
+	command_needs npm npm
+}
+
+case "${1:-all}" in
+browser | window | peers) "$1" ;;
+all) browser && window && peers ;;
+*) echo "usage: $0 browser|window|peers|all" >&2 && exit 2 ;;
+esac
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+	echo "installing ${missing[*]}" >&2
+	log=$(mktemp)
+	trap 'rm -f "$log"' EXIT
+	export DEBIAN_FRONTEND=noninteractive
+	{ apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 || {
+		tail -n 20 "$log" >&2
+		exit 1
+	}
+	exit 0
+fi
+{
+	echo "This needs what is not on this machine. On Debian or Ubuntu:"
+	echo "  sudo apt-get install ${missing[*]}"
+} >&2
+exit 1
