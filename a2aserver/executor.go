@@ -2,6 +2,7 @@ package a2aserver
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"parley/a2a"
@@ -19,9 +20,16 @@ type Executor interface {
 	// iterator returns, and the user's reply is the next turn. After AUTH_REQUIRED it may wait and go on by itself.
 	//
 	// When ctx is done the task was canceled, or the server is closing: context.Cause(ctx) is ErrCanceled for the
-	// first; then the task becomes CANCELED unless the turn still yields another terminal state.
+	// first; then the task becomes CANCELED unless the turn still yields another terminal state. When the server is
+	// closing (ErrClosing) the task stays as it is stored, for Resume.
 	Execute(ctx context.Context, turn *Turn) iter.Seq2[a2a.Event, error]
 }
+
+// The causes of a turn's context, see Executor.
+var (
+	ErrCanceled = errors.New("the task was canceled")
+	ErrClosing  = errors.New("the agent is shutting down")
+)
 
 // Resumer is what an Executor implements to go on with a task after a restart. Without it such a task ends FAILED,
 // keeping its artifacts.

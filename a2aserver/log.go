@@ -8,12 +8,13 @@ import (
 	"parley/a2a"
 )
 
-// Log keeps the tasks of one agent. Appends are ordered: an entry is visible to readers only after its commit, and
-// after every earlier entry of its task.
+// Log keeps the tasks of one agent. The Agent is the only one who appends, so it knows of every commit: a Log need not
+// tell anybody else.
 type Log interface {
-	// Append queues c and returns at once. done is called after the commit (or its failure), in the order of the
-	// appends, from the log's own goroutine: it must not block. After an error the later appends of that task fail too.
-	Append(c Change, done func(*a2a.Entry, error))
+	// Append queues c and returns at once; it commits c whole or not at all. done is called after the commit (or its
+	// failure) with the entries of c.Events, in the order of the appends, from the log's own goroutine and never from
+	// within Append. It does not block and may call Append. After an error the later appends of that task fail too.
+	Append(c *Change, done func([]*a2a.Entry, error))
 
 	// Head returns the row of a task; a2a.ErrTaskNotFound when there is none.
 	Head(ctx context.Context, task string) (Head, error)
@@ -24,13 +25,12 @@ type Log interface {
 
 	// List returns a principal's task rows in the order (Updated, ID) descending, at most limit, that match the
 	// request's ContextID, Status and StatusTimestampAfter and come after the row (before.Updated, before.ID) when
-	// before is given; and how many match in all.
+	// before is given; and how many match in all. Rows whose answer was a Message are left out.
 	List(ctx context.Context, principal string, r *a2a.ListRequest, before *Head, limit int) ([]Head, int, error)
 
-	// Read yields the entries of a task so far, with Seq > after. Follow does the same and then waits for more,
-	// until ctx is done; each item is what was ready, never empty.
+	// Read yields the committed entries of a task with Seq > after, oldest first, in pages that are never empty. The
+	// entries are shared; the slice is the caller's until the next page only.
 	Read(ctx context.Context, task string, after int64) iter.Seq2[[]*a2a.Entry, error]
-	Follow(ctx context.Context, task string, after int64) iter.Seq2[[]*a2a.Entry, error]
 
 	// Open yields the rows of all tasks that have not ended.
 	Open(ctx context.Context) iter.Seq2[Head, error]
@@ -49,12 +49,17 @@ type Head struct {
 	Seq       int64         // of the newest entry
 }
 
-// Change is one event of a task together with the row as it stands after it.
+// Change is some events of one task, in order, together with the row as it stands after them.
 type Change struct {
-	Head    Head // Seq is ignored
-	Event   a2a.Event
-	JSON    []byte   // a2a.MarshalEvent(Event)
-	Receipt *Receipt // on the first event that answers a message: committed with it
+	Head    Head       // Seq is ignored
+	Events  []NewEvent // at least one
+	Receipt *Receipt   // when the first event of an answer is among Events: committed with it
+}
+
+// NewEvent is an event before it has its place in the log.
+type NewEvent struct {
+	Event a2a.Event
+	JSON  []byte // a2a.MarshalEvent(Event)
 }
 
 // Receipt remembers a received message, so that it is acted on once.

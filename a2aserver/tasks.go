@@ -27,8 +27,9 @@ type Tasks interface {
 	Cancel(ctx context.Context, principal string, r *a2a.CancelRequest) (*a2a.Task, error)
 
 	// Events yields the committed events of a task with Seq > after, oldest first, and then follows it: each item is
-	// all that was ready at that moment, never empty. It ends with ctx (yielding no error), with an error, or after
-	// the event that ends the task. The entries are shared: do not change them.
+	// what was ready at that moment, never empty. It ends with ctx (yielding no error), with an error, or after the
+	// event that ends the task. The entries are shared: do not change them. A *a2a.Message with RoleUser among them is
+	// a reply of the caller to the running task: part of the task's history, and never sent to a client as an event.
 	Events(ctx context.Context, principal, task string, after int64) iter.Seq2[[]*a2a.Entry, error]
 }
 
@@ -37,4 +38,12 @@ type Started struct {
 	TaskID   string // also where the answer is a Message: then the id only serves Events
 	After    int64  // Events(…, TaskID, After) begins with the first event that answers this message
 	Repeated bool   // this message had been received before
+}
+
+// Snapshotter is what a Tasks may also implement, so that a stream which begins in the middle of a task need not read it
+// from its start.
+type Snapshotter interface {
+	// Snapshot returns the task as it stood at the position seq (0: as it stands), and that position. Events(…, position)
+	// goes on from there.
+	Snapshot(ctx context.Context, principal, task string, seq int64) (*a2a.Task, int64, error)
 }
