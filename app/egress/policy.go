@@ -1,0 +1,90 @@
+package egress
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Policy says on whose leave a client sends. Each field adds origins; the zero Policy reaches nothing.
+type Policy struct {
+	Agent  string // an agent: the origins granted to it
+	Typed  string // an origin that a person typed just now: any address but the forbidden ones
+	Public bool   // any origin on ports 80 and 443 with public addresses: what a card, an agent or a client names
+
+	Content    Content       // what is expected, for the size and the time it may take
+	HeaderTime time.Duration // instead of Options.HeaderTime, for an agent that answers only when its work is done
+
+	// Credentials are asked for before each request and attached below the client, so that they are in no request, error
+	// or record above it. One whose origin is not the request's, exactly, is left out.
+	Credentials func(ctx context.Context) ([]Bound, error)
+}
+
+// Content is what a response is expected to hold.
+type Content int
+
+const (
+	Answer Content = iota // the answer to a call, or a stream of events
+	Card                  // an agent card or a key set
+	File                  // a file
+)
+
+// trip carries out requests under one policy.
+type trip struct {
+	e          *Egress
+	policy     Policy
+	limit      Limit
+	headerTime time.Duration
+
+	typed    origin
+	typedErr error
+	typedWay *http.Transport
+}
+
+// way returns the transport for an origin and, for an agent's, the context that ends with the agent.
+func (t *trip) way(ctx context.Context, o origin) (*http.Transport, context.Context, error) {
+	if t.policy.Agent != "" {
+		a := t.e.agent(t.policy.Agent)
+		if a == nil {
+			return nil, nil, &Refused{Origin: o.String(), Reason: "the program is shutting down", Advice: "Start it again."}
+		}
+		if slices.Contains(a.grants(ctx, t.e), o) {
+			return a.way(t.e, t.headerTime), a.alive, nil
+		}
+	}
+	if t.typedErr != nil {
+		return nil, nil, t.typedErr
+	}
+	if t.typedWay != nil && t.typed == o {
+		return t.typedWay, nil, nil
+	}
+	if t.policy.Public {
+		return t.e.public, nil, nil
+	}
+	switch {
+	case t.policy.Agent != "":
+		return nil, nil, &Refused{Origin: o.String(), Agent: t.policy.Agent, Reason: "it is not among the origins granted to this agent", Advice: "Review the agent and approve this origin to let it be reached."}
+	case t.policy.Typed != "":
+		return nil, nil, &Refused{Origin: o.String(), Reason: "it is not the address that was typed (" + t.typed.String() + ")", Advice: "Type this address if it is the one that is meant."}
+	default:
+		return nil, nil, &Refused{Origin: o.String(), Reason: "nobody gave leave to reach it", Advice: "Approve this origin for an agent."}
+	}
+}
+
+// grants returns the origins granted to the agent now.
+func (a *agent) grants(ctx context.Context, e *Egress) []origin {
+	granted := e.o.Grants(ctx, a.id)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.Equal(granted, a.granted) {
+		a.granted, a.origins = slices.Clone(granted), nil
+		for _, g := range granted {
+			// A grant that is not an origin grants nothing.
+			if o, err := parseOrigin(g); err == nil {
+				a.origins = append(a.origins, o)
+			}
+		}
+	}
+	return a.origins
+}
