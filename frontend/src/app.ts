@@ -1,0 +1,11 @@
+// The page's own script. The server draws everything; this keeps it live, sends forms without leaving the page, and
+// looks after what only a browser knows: scroll, drafts, clocks, the clipboard.
+import { live } from "./live";
+import { forms } from "./forms";
+import { composer } from "./composer";
+import { page } from "./page";
+
+page();
+forms();
+composer();
+live();

@@ -1,0 +1,62 @@
+// Frames of the server are applied here, and nowhere else is HTML put into the page.
+
+/** One change: [what, id of the element, HTML or text]. */
+export type Op = [op: string, id: string, body?: string];
+
+interface Policy { createHTML(s: string): string }
+declare global {
+	interface Window { trustedTypes?: { createPolicy(name: string, p: Policy): Policy } }
+}
+const policy: Policy = window.trustedTypes?.createPolicy("parley", { createHTML: (s) => s }) ?? { createHTML: (s) => s };
+
+/** fragment parses HTML that the server drew. */
+export function fragment(html: string): DocumentFragment {
+	const t = document.createElement("template");
+	t.innerHTML = policy.createHTML(html);
+	return t.content;
+}
+
+export const byId = (id: string) => document.getElementById(id);
+
+export function all<T extends Element>(selector: string, root: ParentNode = document): T[] {
+	return [...root.querySelectorAll<T>(selector)];
+}
+
+/** apply makes the changes of a frame, in order. Focus inside something replaced goes to its successor. */
+export function apply(ops: Op[]): void {
+	const focused = document.activeElement;
+	const key = focused instanceof HTMLElement ? keyOf(focused) : "";
+	for (const [op, id, body = ""] of ops) {
+		if (op === "s") {
+			say(body);
+			continue;
+		}
+		const el = byId(id);
+		if (!el) continue;
+		switch (op) {
+			case "a": el.append(fragment(body)); break;
+			case "p": el.prepend(fragment(body)); break;
+			case "b": el.before(fragment(body)); break;
+			case "r": el.replaceWith(fragment(body)); break;
+			case "i": el.replaceChildren(fragment(body)); break;
+			case "t": el.append(body); break;
+			case "x": el.remove(); break;
+		}
+	}
+	if (key && !document.contains(focused)) document.querySelector<HTMLElement>(key)?.focus({ preventScroll: true });
+	document.dispatchEvent(new Event("parley:changed"));
+}
+
+function keyOf(el: HTMLElement): string {
+	if (el.id) return "#" + CSS.escape(el.id);
+	const href = el.getAttribute("href");
+	if (href) return `a[href="${CSS.escape(href)}"]`;
+	const form = el.closest("form");
+	return form?.getAttribute("action") ? `form[action="${CSS.escape(form.getAttribute("action")!)}"] button` : "";
+}
+
+/** say tells a screen reader; it hears states and ends, not every word that arrives. */
+export function say(text: string): void {
+	const el = byId("announce");
+	if (el) el.textContent = text;
+}

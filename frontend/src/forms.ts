@@ -1,0 +1,55 @@
+// Plain forms, sent without leaving the page. What they cause arrives over the socket, in every window.
+import { fragment, say } from "./dom";
+
+export function forms(): void {
+	document.addEventListener("submit", (e) => {
+		const form = e.target as HTMLFormElement;
+		if (form.dataset.busy) {
+			const b = e.submitter as HTMLButtonElement | null;
+			if (b) { b.setAttribute("aria-busy", "true"); b.textContent = form.dataset.busy + " …"; }
+			say(form.dataset.busy);
+		}
+		if (form.dataset.live === undefined) return;
+		e.preventDefault();
+		void send(form, e.submitter);
+	});
+}
+
+async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promise<void> {
+	if (form.ariaBusy === "true") return;
+	const data = new FormData(form, submitter);
+	const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data as unknown as Record<string, string>);
+	form.ariaBusy = "true";
+	fault(form, "");
+	try {
+		const r = await fetch(form.action, { method: "POST", body, headers: { "Parley-Live": "1" } });
+		if (r.status === 401) return location.reload();
+		if (r.status === 201) return location.assign(r.headers.get("Location") ?? "/");
+		if (r.ok) {
+			form.dispatchEvent(new Event("parley:sent"));
+			return;
+		}
+		const html = await r.text();
+		if (r.headers.get("Parley-Replace")) {
+			form.replaceWith(fragment(html));
+			document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+			return;
+		}
+		fault(form, html);
+	} catch {
+		fault(form, '<p class="err" role="alert">Parley did not answer. What you wrote is still here; send it again when the connection is back.</p>');
+	} finally {
+		form.ariaBusy = null;
+	}
+}
+
+/** fault puts what went wrong where it went wrong: into the form's own slot, or behind it. */
+function fault(form: HTMLFormElement, html: string): void {
+	let slot = form.querySelector("[data-fault]");
+	if (!slot && html) {
+		slot = (form.closest(".card, .pulse, .msg") ?? form).appendChild(document.createElement("div"));
+		slot.setAttribute("data-fault", "");
+	}
+	slot?.replaceChildren(fragment(html));
+	slot?.scrollIntoView?.({ block: "nearest" });
+}

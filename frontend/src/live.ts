@@ -1,0 +1,71 @@
+// One socket a window. It says where the page stands, gets what happened since, and after a break goes on from there.
+import { apply, byId, type Op } from "./dom";
+import { scroller } from "./page";
+
+interface Frame { room?: string; seq?: number; last?: number; side?: string; reload?: boolean; ops: Op[] }
+
+const waits = [200, 500, 1000, 2000, 4000, 8000];
+
+export function live(): void {
+	const d = document.body.dataset;
+	if (d.room === undefined) return;
+	const at = { conversation: d.conversation ?? "", last: Number(d.last), room: d.room, seq: Number(d.seq), side: "" };
+	let queue: Frame[] = [];
+	let drawing = false;
+	let tries = 0;
+	let socket: WebSocket | undefined;
+	let timer = 0;
+
+	function draw(): void {
+		drawing = false;
+		const frames = queue;
+		queue = [];
+		const ops = frames.flatMap((f) => f.ops);
+		scroller.keep(() => apply(ops));
+	}
+
+	function take(f: Frame): void {
+		if (f.reload) return location.reload();
+		if (f.room !== undefined) at.room = f.room;
+		if (f.seq !== undefined) at.seq = f.seq;
+		if (f.last) at.last = f.last;
+		if (f.side) at.side = f.side;
+		if (!f.ops?.length) return;
+		queue.push(f);
+		if (drawing) return;
+		drawing = true;
+		document.hidden ? setTimeout(draw, 100) : requestAnimationFrame(draw);
+	}
+
+	function open(): void {
+		clearTimeout(timer);
+		if (socket && socket.readyState < WebSocket.CLOSING) return;
+		const ws = (socket = new WebSocket(location.origin.replace(/^http/, "ws") + "/ws"));
+		ws.onopen = () => ws.send(JSON.stringify(at));
+		ws.onmessage = (e) => {
+			tries = 0;
+			show("on", "Live");
+			take(JSON.parse(e.data) as Frame);
+		};
+		ws.onclose = () => {
+			if (socket !== ws) return;
+			show("off", "Connection lost, catching up");
+			timer = setTimeout(open, waits[Math.min(tries++, waits.length - 1)] * (0.75 + Math.random() / 2));
+		};
+	}
+
+	addEventListener("online", open);
+	addEventListener("pageshow", (e) => e.persisted && open());
+	addEventListener("pagehide", () => { const ws = socket; socket = undefined; ws?.close(); });
+	document.addEventListener("visibilitychange", () => !document.hidden && open());
+	open();
+}
+
+function show(state: string, word: string): void {
+	const dot = byId("live");
+	const text = byId("live-word");
+	if (!dot || !text || dot.dataset.state === state && text.textContent === word) return;
+	dot.dataset.state = state;
+	text.textContent = word;
+	document.documentElement.dataset.live = state;
+}

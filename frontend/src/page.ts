@@ -1,0 +1,150 @@
+// What only the browser knows: scroll, clocks, clipboard, drawers and dialogs.
+import { all, apply, byId, say, type Op } from "./dom";
+
+/** scroller keeps the end in view while it is in view, and never otherwise. */
+export const scroller = {
+	el: null as HTMLElement | null,
+	atEnd(): boolean {
+		const s = this.el;
+		return !!s && s.scrollHeight - s.scrollTop - s.clientHeight < 64;
+	},
+	toEnd(): void {
+		if (this.el) this.el.scrollTop = this.el.scrollHeight;
+	},
+	keep(change: () => void): void {
+		const s = this.el;
+		if (!s || !byId("open")) return change();
+		const stick = this.atEnd();
+		const height = byId("transcript")!.scrollHeight;
+		change();
+		const pill = byId("newer")!;
+		if (stick) this.toEnd();
+		else if (byId("transcript")!.scrollHeight > height) pill.hidden = false;
+	},
+};
+
+export function page(): void {
+	const s = (scroller.el = byId("scroll"));
+	if (s && byId("open")) {
+		const target = location.hash.length > 1 ? byId(decodeURIComponent(location.hash.slice(1))) : null;
+		target ? target.scrollIntoView({ block: "center" }) : scroller.toEnd();
+		s.addEventListener("scroll", () => {
+			if (scroller.atEnd()) byId("newer")!.hidden = true;
+			if (s.scrollTop < 600) void earlier();
+		}, { passive: true });
+		new ResizeObserver(() => byId("newer")!.hidden && scroller.atEnd() && scroller.toEnd()).observe(s);
+		byId("newer")!.addEventListener("click", () => scroller.toEnd());
+	}
+	document.addEventListener("click", clicked);
+	document.addEventListener("keydown", pressed);
+	document.addEventListener("change", changed);
+	document.addEventListener("toggle", framed, true);
+	all<HTMLSelectElement>("[data-kind]").forEach(kinds);
+	setInterval(tick, 1000);
+}
+
+const skew = Date.now() - Number(document.body.dataset.now);
+
+function tick(): void {
+	const now = Date.now() - skew;
+	for (const t of all<HTMLElement>("[data-since]")) t.textContent = clock(now - Number(t.dataset.since));
+	for (const t of all<HTMLElement>("[data-age]")) {
+		const ms = Math.max(0, now - Number(t.dataset.age));
+		t.textContent = ms < 60_000 ? `${Math.floor(ms / 1000)} s` : clock(ms);
+	}
+}
+
+function clock(ms: number): string {
+	const s = Math.max(0, Math.floor(ms / 1000));
+	const two = (n: number) => String(n).padStart(2, "0");
+	return s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` : `${Math.floor(s / 60)}:${two(s % 60)}`;
+}
+
+let fetching = false;
+
+/** earlier fetches the items before the first one; the view stays on what it showed. */
+async function earlier(): Promise<void> {
+	const link = document.querySelector<HTMLAnchorElement>("[data-earlier]");
+	const s = scroller.el;
+	if (!link || !s || fetching) return;
+	fetching = true;
+	try {
+		const r = await fetch(link.href, { headers: { "Parley-Live": "1" } });
+		if (!r.ok) return;
+		const ops = (await r.json() as { ops: Op[] }).ops;
+		const from = s.scrollHeight - s.scrollTop;
+		apply(ops);
+		let day = "";
+		for (const d of all<HTMLElement>("#items > [data-day]")) {
+			if (d.dataset.day === day) d.remove();
+			day = d.dataset.day!;
+		}
+		s.scrollTop = s.scrollHeight - from;
+	} finally {
+		fetching = false;
+	}
+}
+
+function clicked(e: MouseEvent): void {
+	const at = e.target as HTMLElement;
+	const has = (selector: string) => at.closest<HTMLElement>(selector);
+	const side = byId("side")!;
+	let el: HTMLElement | null;
+	if ((el = has("[data-copy]"))) void copy(el);
+	else if ((el = has("[data-earlier]"))) { e.preventDefault(); void earlier(); }
+	else if ((el = has("[data-open]"))) (byId(el.dataset.open!) as HTMLDialogElement | null)?.showModal();
+	else if ((el = has("[data-dismiss]"))) el.closest("dialog")?.close();
+	else if ((el = has('a[href="#side"]'))) { e.preventDefault(); side.toggleAttribute("data-open", true); side.querySelector<HTMLElement>("a")?.focus(); }
+	else if (has("[data-close-side]") || (side.hasAttribute("data-open") && !has("#side"))) side.removeAttribute("data-open");
+	else if ((el = has("dialog")) && el === at) (el as HTMLDialogElement).close();
+	else if (document.body.dataset.native !== undefined && (el = has('a[target="_blank"], a[href^="http"]'))) {
+		e.preventDefault();
+		void fetch("/open", { method: "POST", body: new URLSearchParams({ url: (el as HTMLAnchorElement).href }) });
+	}
+}
+
+function pressed(e: KeyboardEvent): void {
+	if (e.key === "Escape") byId("side")!.removeAttribute("data-open");
+	if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {
+		e.preventDefault();
+		byId("side")!.toggleAttribute("data-open", true);
+		(byId("q") ?? byId("jump"))?.focus();
+	}
+}
+
+function changed(e: Event): void {
+	const t = e.target as HTMLInputElement;
+	if (t.dataset.themeChoice !== undefined) {
+		if (t.value) document.documentElement.dataset.theme = t.value;
+		else delete document.documentElement.dataset.theme;
+	}
+	if (t.dataset.kind !== undefined) kinds(t as unknown as HTMLSelectElement);
+}
+
+/** kinds shows the fields that go with the chosen kind of credential. */
+function kinds(select: HTMLSelectElement): void {
+	for (const f of all<HTMLElement>("[data-for]", select.form!)) f.hidden = f.dataset.for !== select.value;
+}
+
+/** framed loads a document only when somebody opens it. */
+function framed(e: Event): void {
+	const d = e.target as HTMLDetailsElement;
+	if (!d.open || !d.dataset.frame || d.querySelector("iframe")) return;
+	const f = document.createElement("iframe");
+	f.src = d.dataset.frame;
+	f.title = d.querySelector(".name")?.textContent ?? "Document";
+	d.append(f);
+}
+
+async function copy(el: HTMLElement): Promise<void> {
+	const text = el.dataset.copy || el.closest("figure")?.querySelector("code")?.textContent || "";
+	try {
+		await navigator.clipboard.writeText(text);
+		say("Copied");
+		const use = el.querySelector("use");
+		use?.setAttribute("href", "#i-check");
+		setTimeout(() => use?.setAttribute("href", "#i-copy"), 1200);
+	} catch {
+		say("The clipboard is not available here");
+	}
+}

@@ -1,0 +1,276 @@
+package view
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// State is where something stands: a shape, a word and a colour.
+type State struct {
+	Class string // is-…
+	Icon  string // s-…
+	Word  string
+	Raw   string // the protocol's name, for the tooltip
+}
+
+// TaskState returns a task's state in plain words. A state of later protocol versions is shown by its own name.
+func TaskState(s a2a.TaskState) State {
+	raw := string(s)
+	switch s {
+	case a2a.TaskStateSubmitted:
+		return State{"is-sent", "s-sent", "Sent", raw}
+	case a2a.TaskStateUnspecified, a2a.TaskStateWorking:
+		return State{"is-work", "s-work", "Working", raw}
+	case a2a.TaskStateInputRequired:
+		return State{"is-ask", "s-ask", "Needs your answer", raw}
+	case a2a.TaskStateAuthRequired:
+		return State{"is-auth", "s-auth", "Needs you to sign in", raw}
+	case a2a.TaskStateCompleted:
+		return State{"is-done", "s-done", "Done", raw}
+	case a2a.TaskStateCanceled:
+		return State{"is-stop", "s-stop", "Stopped", raw}
+	case a2a.TaskStateFailed:
+		return State{"is-fail", "s-fail", "Failed", raw}
+	case a2a.TaskStateRejected:
+		return State{"is-decl", "s-decl", "Declined by the agent", raw}
+	}
+	return State{"is-wait", "s-wait", raw, raw}
+}
+
+// ChatState returns what the list shows beside a chat; ok is false when that is nothing.
+func ChatState(s orchestrator.ConversationState) (_ State, ok bool) {
+	switch s {
+	case orchestrator.ConversationWorking:
+		return State{"is-work", "s-work", "Working", ""}, true
+	case orchestrator.ConversationAsking:
+		return State{"is-ask", "s-ask", "Needs you", ""}, true
+	case orchestrator.ConversationFailed:
+		return State{"is-fail", "s-fail", "Failed", ""}, true
+	}
+	return State{}, false
+}
+
+// AskState returns how an ask was closed, as its receipt says it.
+func AskState(s orchestrator.AskState) State {
+	switch s {
+	case orchestrator.AskAnswered:
+		return State{"is-done", "s-done", "You answered", ""}
+	case orchestrator.AskDeclined:
+		return State{"is-stop", "s-stop", "You declined", ""}
+	case orchestrator.AskGone:
+		return State{"is-skip", "s-skip", "No longer needed", ""}
+	}
+	return State{"is-ask", "s-ask", "Needs your answer", ""}
+}
+
+// Stopping is shown from the person's Stop until the agent says what became of it.
+var Stopping = State{"is-stop", "s-stop", "Stopping", ""}
+
+// AgentState says in a list how an agent was when it was last asked.
+func AgentState(a *orchestrator.Agent) State {
+	switch {
+	case a.Trust == orchestrator.TrustReview:
+		return State{"is-ask", "s-ask", "Changed since you approved it", ""}
+	case a.Trust == orchestrator.TrustPending:
+		return State{"is-ask", "s-ask", "Not approved", ""}
+	case a.Health.Fault != nil && a.Health.Fault.Where == orchestrator.WhereSignIn:
+		return State{"is-auth", "s-auth", "Needs you to sign in", ""}
+	case a.Health.Fault != nil:
+		return State{"is-fail", "s-fail", "Did not answer", ""}
+	case a.Health.Checked.IsZero():
+		return State{"is-wait", "s-wait", "Not contacted yet", ""}
+	}
+	return State{"is-done", "s-done", "Answers", ""}
+}
+
+// Where names the side of a failure.
+func Where(w orchestrator.Where) string {
+	switch w {
+	case orchestrator.WhereUs:
+		return "Here, in Parley."
+	case orchestrator.WhereNetwork:
+		return "On the way. The network did not carry it to the agent."
+	case orchestrator.WhereAgent:
+		return "At the agent. Your network is fine."
+	case orchestrator.WhereSignIn:
+		return "At the sign-in. The agent is there and wants to know who you are."
+	}
+	return string(w)
+}
+
+// FaultOf puts a failure in its three parts. retry is where to post to try again, "" when nothing can be.
+func FaultOf(f *orchestrator.Fault, retry string) *Fault {
+	if f == nil {
+		return nil
+	}
+	v := &Fault{Title: "This did not work", What: f.What, Where: Where(f.Where), Do: f.Do, Raw: f.Raw}
+	if v.Do == "" {
+		v.Do = "Try again. If it stays so, copy the details for whoever runs the agent."
+		if !f.Retry {
+			v.Do = "Copy the details for whoever runs the agent."
+		}
+	}
+	if f.Retry {
+		v.Retry = retry
+	}
+	v.Details = "What happened: " + v.What + "\nWhere: " + v.Where + "\nWhat to do: " + v.Do
+	if f.Kind != "" {
+		v.Details += "\nKind: " + f.Kind
+	}
+	if f.Raw != "" {
+		v.Details += "\n\n" + f.Raw
+	}
+	return v
+}
+
+// FlagOf returns the flag of an agent by its name: the first letters of two words, or the first letter of one and the
+// next consonant.
+func FlagOf(name string, hue int) Flag {
+	hue = ((hue % 12) + 12) % 12
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if len(words) == 0 {
+		return Flag{hue, "··"}
+	}
+	if len(words) > 1 {
+		return Flag{hue, strings.ToUpper(string([]rune(words[0])[0]) + string([]rune(words[1])[0]))}
+	}
+	w := []rune(strings.ToUpper(words[0]))
+	if len(w) == 1 {
+		return Flag{hue, string(w)}
+	}
+	for _, r := range w[1:] {
+		if !strings.ContainsRune("AEIOUY", r) && r != w[0] {
+			return Flag{hue, string([]rune{w[0], r})}
+		}
+	}
+	return Flag{hue, string(w[:2])}
+}
+
+// Duration says how long something took, as a clock: 0:42, 12:05, 1:02:03.
+func Duration(d time.Duration) string {
+	if d < 0 {
+		d = 0
+	}
+	s := int(d / time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// Bytes says a size as people do.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + " bytes"
+	case n < 1000*1000:
+		return strconv.FormatInt((n+500)/1000, 10) + " KB"
+	case n < 10*1000*1000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return strconv.FormatInt((n+500_000)/1_000_000, 10) + " MB"
+}
+
+// Clock is the time of day of a message.
+func Clock(t time.Time) string { return t.Format("15:04") }
+
+// Stamp is a time for programs.
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Millis is a time for the page's own clock.
+func Millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// Day names the day of t, seen from now.
+func Day(t, now time.Time) string {
+	t = t.In(now.Location())
+	switch days(t, now) {
+	case 0:
+		return "Today"
+	case 1:
+		return "Yesterday"
+	}
+	if t.Year() == now.Year() {
+		return t.Format("Monday, 2 January")
+	}
+	return t.Format("2 January 2006")
+}
+
+// Ago names the group of the list that t belongs to.
+func Ago(t, now time.Time) string {
+	switch n := days(t.In(now.Location()), now); {
+	case n <= 0:
+		return "Today"
+	case n == 1:
+		return "Yesterday"
+	case n < 7:
+		return "Last 7 days"
+	case n < 30:
+		return "Last 30 days"
+	}
+	return "Earlier"
+}
+
+func days(t, now time.Time) int {
+	a := time.Date(t.Year(), t.Month(), t.Day(), 12, 0, 0, 0, time.UTC)
+	b := time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, time.UTC)
+	return int(b.Sub(a).Hours() / 24)
+}
+
+// Host returns the host of an address, as a person should see it before going there.
+func Host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	return u.Host
+}
+
+// Binding names a protocol binding.
+func Binding(b string) string {
+	switch b {
+	case a2a.BindingJSONRPC:
+		return "JSON-RPC"
+	case a2a.BindingREST:
+		return "HTTP and JSON"
+	case a2a.BindingGRPC:
+		return "gRPC"
+	}
+	return b
+}
+
+// Scheme says a way to sign in.
+func Scheme(s a2a.SecurityScheme) string {
+	switch s.Kind {
+	case a2a.SchemeAPIKey:
+		return "API key in the " + s.Location + " " + s.Name
+	case a2a.SchemeHTTP:
+		if strings.EqualFold(s.Scheme, "bearer") {
+			return "Bearer token"
+		}
+		if strings.EqualFold(s.Scheme, "basic") {
+			return "User name and password"
+		}
+		return s.Scheme
+	case a2a.SchemeOAuth2:
+		return "OAuth 2"
+	case a2a.SchemeOpenIDConnect:
+		return "OpenID Connect"
+	case a2a.SchemeMutualTLS:
+		return "Client certificate"
+	}
+	return string(s.Kind)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
