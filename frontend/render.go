@@ -1,0 +1,405 @@
+package frontend
+
+import (
+	"bytes"
+	"container/list"
+	"crypto/sha256"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdown turns what agents write into HTML. Every block goes through one strict policy; the frames around code and
+// tables are ours and are put on afterwards. It is safe for concurrent use.
+type markdown struct {
+	md     goldmark.Markdown
+	policy *bluemonday.Policy
+	cache  *cache
+}
+
+const (
+	colouredBlock = 64 << 10 // a longer code block is shown without colours
+	cachedHTML    = 32 << 20 // how much finished HTML is kept
+)
+
+func newMarkdown() *markdown {
+	m := &markdown{cache: newCache(cachedHTML), policy: policy()}
+	m.md = goldmark.New(
+		goldmark.WithExtensions(
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.Strikethrough, extension.Linkify, extension.TaskList,
+		),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 10))),
+	)
+	return m
+}
+
+// policy is what HTML from Markdown may hold: no style, no script, no form, no frame, no image; classes only on code and
+// only ours.
+func policy() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "del", "blockquote",
+		"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "span")
+	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
+	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|center|right)$`)).OnElements("th", "td")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^[ksmfcp]$|^host$`)).OnElements("pre", "code", "span")
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowAttrs("title").OnElements("a")
+	p.AllowAttrs("rel").Matching(regexp.MustCompile(`^noopener noreferrer nofollow$`)).OnElements("a")
+	p.AllowAttrs("target").Matching(regexp.MustCompile(`^_blank$`)).OnElements("a")
+	p.AllowURLSchemes("http", "https", "mailto")
+	p.AllowRelativeURLs(false)
+	p.RequireParseableURLs(true)
+	return p
+}
+
+// HTML renders a finished text. The same text is rendered once.
+func (m *markdown) HTML(src string) string {
+	if src == "" {
+		return ""
+	}
+	key := sha256.Sum256([]byte(src))
+	if s, ok := m.cache.get(key); ok {
+		return s
+	}
+	b := []byte(src)
+	doc := m.md.Parser().Parse(text.NewReader(b))
+	var out bytes.Buffer
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		m.block(&out, b, n, true)
+	}
+	s := out.String()
+	m.cache.put(key, s)
+	return s
+}
+
+// block renders one block of the top level. Unless it is final, code has no colours.
+func (m *markdown) block(out *bytes.Buffer, src []byte, n ast.Node, final bool) {
+	switch n := n.(type) {
+	case *ast.FencedCodeBlock:
+		m.code(out, string(n.Language(src)), lines(n, src), final)
+		return
+	case *ast.CodeBlock:
+		m.code(out, "", lines(n, src), final)
+		return
+	case *extast.Table:
+		out.WriteString(`<div class="tbl-box" tabindex="0" role="region" aria-label="Table">`)
+		m.sane(out, src, n)
+		out.WriteString("</div>\n")
+		return
+	}
+	m.sane(out, src, n)
+}
+
+func (m *markdown) sane(out *bytes.Buffer, src []byte, n ast.Node) {
+	var b bytes.Buffer
+	if err := m.md.Renderer().Render(&b, src, n); err != nil {
+		out.WriteString("<pre>" + html.EscapeString(string(src)) + "</pre>")
+		return
+	}
+	out.Write(m.policy.SanitizeBytes(b.Bytes()))
+}
+
+// code frames a code block: its language, a button that copies it, and the code, coloured when it is final.
+func (m *markdown) code(out *bytes.Buffer, lang, src string, final bool) {
+	out.WriteString(codeOpen(lang))
+	if final {
+		out.Write(m.policy.SanitizeBytes([]byte(colour(lang, src))))
+	} else {
+		out.WriteString(html.EscapeString(src))
+	}
+	out.WriteString(codeClose)
+}
+
+func codeOpen(lang string) string {
+	return `<figure class="code"><header><span class="cut-line">` + html.EscapeString(language(lang)) +
+		`</span><span class="push"></span><button class="btn icon quiet" type="button" data-copy aria-label="Copy code" title="Copy code">` +
+		`<svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></header><pre tabindex="0"><code>`
+}
+
+const codeClose = "</code></pre></figure>\n"
+
+// language is the name of a language as people write it.
+func language(lang string) string {
+	if lang == "" {
+		return "Text"
+	}
+	if l := lexers.Get(lang); l != nil {
+		return l.Config().Name
+	}
+	if utf8.RuneCountInString(lang) > 24 {
+		return string([]rune(lang)[:24])
+	}
+	return lang
+}
+
+// colour marks up code with six classes: keyword, string, number, function, comment, punctuation.
+func colour(lang, src string) string {
+	var l chroma.Lexer
+	if lang != "" && len(src) <= colouredBlock {
+		l = lexers.Get(lang)
+	}
+	if l == nil {
+		return html.EscapeString(src)
+	}
+	it, err := chroma.Coalesce(l).Tokenise(&chroma.TokeniseOptions{State: "root", EnsureLF: false}, src)
+	if err != nil {
+		return html.EscapeString(src)
+	}
+	var b strings.Builder
+	b.Grow(2 * len(src))
+	for t := it(); t != chroma.EOF; t = it() {
+		c := class(t.Type)
+		if c == "" {
+			b.WriteString(html.EscapeString(t.Value))
+			continue
+		}
+		b.WriteString(`<span class="` + c + `">` + html.EscapeString(t.Value) + `</span>`)
+	}
+	return b.String()
+}
+
+func class(t chroma.TokenType) string {
+	switch {
+	case t.InCategory(chroma.Keyword), t == chroma.NameTag, t == chroma.OperatorWord:
+		return "k"
+	case t.InSubCategory(chroma.LiteralString):
+		return "s"
+	case t.InSubCategory(chroma.LiteralNumber), t == chroma.NameConstant:
+		return "m"
+	case t == chroma.NameFunction, t == chroma.NameFunctionMagic, t == chroma.NameAttribute, t == chroma.NameClass, t == chroma.NameBuiltin:
+		return "f"
+	case t.InCategory(chroma.Comment):
+		return "c"
+	case t.InCategory(chroma.Punctuation):
+		return "p"
+	}
+	return ""
+}
+
+func lines(n ast.Node, src []byte) string {
+	var b strings.Builder
+	for i := range n.Lines().Len() {
+		s := n.Lines().At(i)
+		b.Write(s.Value(src))
+	}
+	return b.String()
+}
+
+// nodes renders what is not shown as goldmark would: links leave in a new tab and show their host, pictures are never
+// fetched, HTML is shown as it was written, boxes of task lists are characters.
+type nodes struct{}
+
+func (nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindLink, link)
+	r.Register(ast.KindAutoLink, autoLink)
+	r.Register(ast.KindImage, image)
+	r.Register(ast.KindRawHTML, rawHTML)
+	r.Register(ast.KindHTMLBlock, htmlBlock)
+	r.Register(ast.KindFencedCodeBlock, innerCode)
+	r.Register(extast.KindTaskCheckBox, box)
+}
+
+func openLink(w util.BufWriter, dest string) {
+	w.WriteString(`<a href="` + html.EscapeString(dest) + `" rel="noopener noreferrer nofollow" target="_blank" title="` + html.EscapeString(dest) + `">`)
+}
+
+// safe reports whether a link may be followed from the page: an absolute web address, or mail.
+func safe(dest string) (host string, ok bool) {
+	u, err := url.Parse(strings.TrimSpace(dest))
+	if err != nil {
+		return "", false
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		return u.Host, u.Host != "" && u.User == nil
+	case "mailto":
+		return "", u.Opaque != ""
+	}
+	return "", false
+}
+
+func link(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	n := node.(*ast.Link)
+	dest := string(n.Destination)
+	host, ok := safe(dest)
+	if !ok {
+		if !entering {
+			w.WriteString(` <span class="host">` + html.EscapeString(dest) + `</span>`)
+		}
+		return ast.WalkContinue, nil
+	}
+	if entering {
+		openLink(w, dest)
+		return ast.WalkContinue, nil
+	}
+	w.WriteString("</a>")
+	if host != "" && !strings.Contains(string(plain(n, src)), host) {
+		w.WriteString(`<span class="host">` + html.EscapeString(host) + `</span>`)
+	}
+	return ast.WalkContinue, nil
+}
+
+func autoLink(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.AutoLink)
+	dest, label := string(n.URL(src)), string(n.Label(src))
+	if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(dest), "mailto:") {
+		dest = "mailto:" + dest
+	}
+	if _, ok := safe(dest); !ok {
+		w.WriteString(html.EscapeString(label))
+		return ast.WalkContinue, nil
+	}
+	openLink(w, dest)
+	w.WriteString(html.EscapeString(label) + "</a>")
+	return ast.WalkContinue, nil
+}
+
+// image shows a picture's text and where it is; following the link is the person's choice.
+func image(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.Image)
+	dest, alt := string(n.Destination), strings.TrimSpace(string(plain(n, src)))
+	if alt == "" {
+		alt = "Picture"
+	}
+	host, ok := safe(dest)
+	if !ok {
+		w.WriteString(html.EscapeString(alt))
+		return ast.WalkSkipChildren, nil
+	}
+	openLink(w, dest)
+	w.WriteString(html.EscapeString(alt) + `</a><span class="host">picture at ` + html.EscapeString(host) + `</span>`)
+	return ast.WalkSkipChildren, nil
+}
+
+func plain(n ast.Node, src []byte) []byte {
+	var b []byte
+	_ = ast.Walk(n, func(c ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch c := c.(type) {
+		case *ast.Text:
+			b = append(b, c.Segment.Value(src)...)
+		case *ast.String:
+			b = append(b, c.Value...)
+		}
+		return ast.WalkContinue, nil
+	})
+	return b
+}
+
+func rawHTML(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.RawHTML)
+	for i := range n.Segments.Len() {
+		s := n.Segments.At(i)
+		w.WriteString(html.EscapeString(string(s.Value(src))))
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func htmlBlock(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	n := node.(*ast.HTMLBlock)
+	if entering {
+		w.WriteString("<pre><code>" + html.EscapeString(lines(n, src)))
+		return ast.WalkContinue, nil
+	}
+	if n.HasClosure() {
+		w.WriteString(html.EscapeString(string(n.ClosureLine.Value(src))))
+	}
+	w.WriteString("</code></pre>\n")
+	return ast.WalkContinue, nil
+}
+
+// innerCode is a code block inside a list or a quotation, which has no frame.
+func innerCode(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.FencedCodeBlock)
+	w.WriteString("<pre><code>" + colour(string(n.Language(src)), lines(n, src)) + "</code></pre>\n")
+	return ast.WalkSkipChildren, nil
+}
+
+func box(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		if node.(*extast.TaskCheckBox).IsChecked {
+			w.WriteString("☑ ")
+		} else {
+			w.WriteString("☐ ")
+		}
+	}
+	return ast.WalkContinue, nil
+}
+
+// cache keeps the HTML of finished texts, newest used first, up to a number of bytes.
+type cache struct {
+	mu    sync.Mutex
+	max   int
+	size  int
+	order *list.List
+	items map[[32]byte]*list.Element
+}
+
+type cached struct {
+	key  [32]byte
+	html string
+}
+
+func newCache(max int) *cache {
+	return &cache{max: max, order: list.New(), items: map[[32]byte]*list.Element{}}
+}
+
+func (c *cache) get(key [32]byte) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.items[key]
+	if !ok {
+		return "", false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).html, true
+}
+
+func (c *cache) put(key [32]byte, html string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(html) > c.max/4 {
+		return
+	}
+	if _, ok := c.items[key]; ok {
+		return
+	}
+	c.items[key] = c.order.PushFront(&cached{key, html})
+	c.size += len(html)
+	for c.size > c.max {
+		e := c.order.Back()
+		old := c.order.Remove(e).(*cached)
+		delete(c.items, old.key)
+		c.size -= len(old.html)
+	}
+}
+
