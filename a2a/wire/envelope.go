@@ -1,0 +1,298 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"parley/a2a"
+	"parley/a2a/internal/jsontext"
+)
+
+// family is one JSON family: what its methods are called, and how its params, results and events look. A new family is
+// one new file and a line in families.
+type family interface {
+	method(Op) string // "" when there is no such operation
+
+	readParams(*jsontext.Reader, *Call) // fills in the field of c that belongs to c.Op
+	appendParams(b []byte, op Op, params any) []byte
+
+	appendResult(b []byte, op Op, result any) []byte
+	readResult(*jsontext.Reader, Op) any // nil when r fails
+
+	appendEvent([]byte, a2a.Event) []byte // the result of a stream's frame
+
+	code(a2a.ErrorKind) int
+	kind(code int) a2a.ErrorKind
+	details() bool // whether errors carry ErrorInfo
+}
+
+var families = [...]family{NEW: newFamily{}, MID: midFamily{}}
+
+// of returns the family of d; one that is not written yet is answered as MID, which old readers come closest to.
+func of(d Dialect) family {
+	if int(d) < len(families) {
+		return families[d]
+	}
+	return families[MID]
+}
+
+type operation struct {
+	dialect Dialect
+	op      Op
+}
+
+// operations finds what a method name means.
+var operations = func() map[string]operation {
+	m := map[string]operation{}
+	for d, f := range families {
+		for op := OpSend; op <= OpExtendedCard; op++ {
+			if name := f.method(op); name != "" {
+				m[name] = operation{Dialect(d), op}
+			}
+		}
+	}
+	return m
+}()
+
+// maxID bounds what every frame of a stream repeats.
+const maxID = 1024
+
+var null = json.RawMessage("null")
+
+// DecodeCall reads a request of any family, told apart by its method name; tasks/get, tasks/cancel and tasks/resubscribe
+// are MID. The size of body is the caller's business, every other limit of a2a.Limits is checked here. The call is never
+// nil: with an error (an *a2a.Error) it holds the ID, Dialect and Method as far as they could be read, for the reply.
+func DecodeCall(body []byte) (*Call, error) {
+	c := &Call{ID: null, Dialect: MID}
+	deep := jsontext.Check(body, a2a.Limits.JSONDepth)
+	if e, ok := deep.(*jsontext.Error); ok && e.Kind == jsontext.Syntax {
+		return c, a2a.JSONError(body, deep)
+	}
+	r := jsontext.NewReader(body)
+	switch r.Peek() {
+	case '{':
+	case '[':
+		return c, a2a.Errorf(a2a.KindInvalidRequest, "batches are not supported")
+	default:
+		return c, a2a.Errorf(a2a.KindInvalidRequest, "a request must be an object")
+	}
+	var version, method, params, id []byte
+	for r.Object(); r.MemberOrNull(); {
+		switch string(r.Key()) {
+		case "jsonrpc":
+			version = r.Span()
+		case "id":
+			id = r.Span()
+		case "method":
+			if method = nil; r.Peek() == '"' {
+				method = []byte(r.String())
+			} else {
+				r.Skip()
+			}
+		case "params":
+			params = r.Span()
+		default:
+			r.Skip()
+		}
+	}
+	switch {
+	case id == nil:
+		return c, a2a.Errorf(a2a.KindInvalidRequest, "the request has no id")
+	case !validID(id):
+		return c, a2a.Errorf(a2a.KindInvalidRequest, "the id must be a string, a number or null, of at most %d bytes", maxID)
+	}
+	c.ID = append(json.RawMessage(nil), id...)
+	op, known := operations[string(method)]
+	if known {
+		c.Method, c.Dialect, c.Op = of(op.dialect).method(op.op), op.dialect, op.op
+	} else {
+		c.Method = string(method)
+		if len(method) > 0 && 'A' <= method[0] && method[0] <= 'Z' {
+			c.Dialect = NEW
+		}
+	}
+	switch {
+	case string(version) != `"2.0"`:
+		return c, a2a.Errorf(a2a.KindInvalidRequest, `jsonrpc must be "2.0"`)
+	case len(method) == 0:
+		return c, a2a.Errorf(a2a.KindInvalidRequest, "the request has no method")
+	case !known:
+		return c, a2a.Errorf(a2a.KindMethodNotFound, "there is no method of that name")
+	case deep != nil:
+		return c, a2a.JSONError(body, deep)
+	}
+	if len(params) == 0 || params[0] == 'n' {
+		if c.Op == OpExtendedCard {
+			return c, nil
+		}
+		params = []byte("{}")
+	}
+	p := jsontext.NewReader(params)
+	of(c.Dialect).readParams(p, c)
+	if err := p.Err(); err != nil {
+		return c, a2a.JSONError(params, err)
+	}
+	return c, checkCall(c).err()
+}
+
+func validID(id []byte) bool {
+	switch c := id[0]; {
+	case len(id) > maxID:
+		return false
+	case c == '"', c == 'n', c == '-', '0' <= c && c <= '9':
+		return true
+	}
+	return false
+}
+
+// appendHead begins a JSON-RPC reply up to its result or error.
+func appendHead(b []byte, id json.RawMessage) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	if len(id) == 0 {
+		id = null
+	}
+	return append(b, id...)
+}
+
+// AppendResult appends a JSON-RPC reply to c. result is *a2a.Task or *a2a.Message for OpSend, *a2a.Task for OpGet and
+// OpCancel, *a2a.TaskPage for OpList, *a2a.AgentCard for OpExtendedCard.
+func AppendResult(b []byte, c *Call, result any) []byte {
+	b = append(appendHead(b, c.ID), `,"result":`...)
+	b = of(c.Dialect).appendResult(b, c.Op, result)
+	return append(b, '}')
+}
+
+// AppendFrame appends an SSE frame with an entry to b: "id: <seq>", "data: <JSON-RPC reply>" and an empty line. The entry
+// is put into the dialect once and shared.
+func AppendFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
+	result := e.JSON
+	if c.Dialect != NEW {
+		var err error
+		if result, err = e.Form(int(c.Dialect), forms[c.Dialect]); err != nil {
+			return b, err
+		}
+	}
+	b = strconv.AppendInt(append(b, "id: "...), e.Seq, 10)
+	b = append(b, "\ndata: "...)
+	b = append(appendHead(b, c.ID), `,"result":`...)
+	b = append(b, result...)
+	return append(b, "}\n\n"...), nil
+}
+
+// forms makes an entry's event in a dialect.
+var forms = [...]func(*a2a.Entry) ([]byte, error){MID: form(MID), OLD: form(OLD)}
+
+func form(d Dialect) func(*a2a.Entry) ([]byte, error) {
+	return func(e *a2a.Entry) ([]byte, error) {
+		event, err := e.Event()
+		if err != nil {
+			return nil, err
+		}
+		return of(d).appendEvent(make([]byte, 0, len(e.JSON)+128), event), nil
+	}
+}
+
+// AppendEventFrame does the same for an event that is not in the log (a snapshot); seq 0 writes no id.
+func AppendEventFrame(b []byte, c *Call, seq int64, e a2a.Event) []byte {
+	if seq != 0 {
+		b = append(strconv.AppendInt(append(b, "id: "...), seq, 10), '\n')
+	}
+	b = append(appendHead(append(b, "data: "...), c.ID), `,"result":`...)
+	b = of(c.Dialect).appendEvent(b, e)
+	return append(b, "}\n\n"...)
+}
+
+// AppendErrorFrame appends an SSE frame with an error reply.
+func AppendErrorFrame(b []byte, c *Call, err error) []byte {
+	b = AppendError(append(b, "data: "...), c.Dialect, c.ID, err)
+	return append(b, "\n\n"...)
+}
+
+// AppendCall appends a request as a client writes it. params is *a2a.SendRequest for OpSend and OpStream, *a2a.GetRequest,
+// *a2a.ListRequest, *a2a.CancelRequest, *a2a.SubscribeRequest, or nil for OpExtendedCard. An operation the dialect does
+// not have is an *a2a.Error of kind KindUnsupportedOperation.
+func AppendCall(b []byte, d Dialect, op Op, id string, params any) ([]byte, error) {
+	method := MethodName(d, op)
+	switch op {
+	case OpPushSet, OpPushGet, OpPushList, OpPushDelete:
+		method = ""
+	}
+	if method == "" {
+		return b, a2a.Errorf(a2a.KindUnsupportedOperation, "agents of A2A %s do not have this operation", d)
+	}
+	b = jsontext.AppendString(append(b, `{"jsonrpc":"2.0","id":`...), id)
+	b = append(b, `,"method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":`...)
+	b = of(d).appendParams(b, op, params)
+	return append(b, '}'), nil
+}
+
+// MethodName is what d calls op; "" when it has no such operation.
+func MethodName(d Dialect, op Op) string {
+	if int(d) >= len(families) {
+		return ""
+	}
+	return families[d].method(op)
+}
+
+// DecodeReply reads a reply to op: an a2a.Event (*a2a.Task or *a2a.Message) for OpSend, *a2a.Task, *a2a.TaskPage or
+// *a2a.AgentCard otherwise; from a stream it reads one frame's data: any a2a.Event. A JSON-RPC error is returned as an
+// *a2a.Error with Code and Data as received, its kind read in the terms of d. A body that is no reply is an *a2a.Error of
+// kind KindInvalidAgentResponse.
+func DecodeReply(d Dialect, op Op, body []byte) (any, error) {
+	if err := jsontext.Check(body, a2a.Limits.JSONDepth); err != nil {
+		return nil, invalidReply(a2a.JSONError(body, err))
+	}
+	r := jsontext.NewReader(body)
+	if r.Peek() != '{' {
+		return nil, a2a.Errorf(a2a.KindInvalidAgentResponse, "the agent's reply is not an object")
+	}
+	var result, fault []byte
+	var code, message bool
+	for r.Object(); r.Member(); {
+		switch string(r.Key()) {
+		case "result":
+			result = r.Span()
+		case "error":
+			fault = r.Span()
+		case "code":
+			code = true
+			r.Skip()
+		case "message":
+			message = r.Peek() == '"'
+			r.Skip()
+		default:
+			r.Skip()
+		}
+	}
+	switch {
+	case fault != nil:
+		return nil, readError(d, fault)
+	case result == nil && code && message: // an error frame without an envelope
+		return nil, readError(d, body)
+	case result == nil:
+		return nil, a2a.Errorf(a2a.KindInvalidAgentResponse, "the agent's reply has no result")
+	}
+	if op == OpExtendedCard {
+		card, _, err := DecodeCard(result)
+		if err != nil {
+			return nil, invalidReply(err)
+		}
+		return card, nil
+	}
+	r = jsontext.NewReader(result)
+	v := of(d).readResult(r, op)
+	if err := r.Err(); err != nil {
+		return nil, invalidReply(a2a.JSONError(result, err))
+	}
+	if err := checkReply(v).err(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// invalidReply says of an error in a reply that it is the agent's.
+func invalidReply(err error) error {
+	return a2a.Errorf(a2a.KindInvalidAgentResponse, "the agent's reply cannot be read: %w", err)
+}

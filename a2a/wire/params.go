@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"fmt"
+
+	"parley/a2a"
+	"parley/a2a/internal/jsontext"
+)
+
+// The params of NEW and MID differ in few members and contradict each other in none, so they are read together. What
+// differs is how a message looks.
+
+// readParams reads the params of c.Op into c.
+func readParams(r *jsontext.Reader, c *Call, message func(*jsontext.Reader, *a2a.Message)) {
+	switch c.Op {
+	case OpSend, OpStream:
+		c.Send = new(a2a.SendRequest)
+		readSend(r, c.Send, message)
+	case OpGet:
+		c.Get = new(a2a.GetRequest)
+		for r.Object(); r.Member(); {
+			switch string(r.Name()) {
+			case "id":
+				c.Get.ID = r.String()
+			case "tenant":
+				c.Get.Tenant = r.String()
+			case "historyLength":
+				c.Get.HistoryLength = readLength(r)
+			default:
+				r.Skip()
+			}
+		}
+	case OpList:
+		c.List = new(a2a.ListRequest)
+		readList(r, c.List)
+	case OpCancel:
+		c.Cancel = new(a2a.CancelRequest)
+		for r.Object(); r.Member(); {
+			switch string(r.Name()) {
+			case "id":
+				c.Cancel.ID = r.String()
+			case "tenant":
+				c.Cancel.Tenant = r.String()
+			case "metadata":
+				c.Cancel.Metadata = r.RawObject()
+			default:
+				r.Skip()
+			}
+		}
+	case OpSubscribe:
+		c.Subscribe = new(a2a.SubscribeRequest)
+		for r.Object(); r.Member(); {
+			switch string(r.Name()) {
+			case "id":
+				c.Subscribe.ID = r.String()
+			case "tenant":
+				c.Subscribe.Tenant = r.String()
+			default:
+				r.Skip()
+			}
+		}
+	}
+}
+
+func readSend(r *jsontext.Reader, s *a2a.SendRequest, message func(*jsontext.Reader, *a2a.Message)) {
+	id := "" // some write it beside the message
+	for r.Object(); r.Member(); {
+		switch string(r.Name()) {
+		case "tenant":
+			s.Tenant = r.String()
+		case "message":
+			message(r, &s.Message)
+		case "messageId":
+			id = r.String()
+		case "configuration":
+			readConfiguration(r, &s.Configuration)
+		case "metadata":
+			s.Metadata = r.RawObject()
+		default:
+			r.Skip()
+		}
+	}
+	if s.Message.ID == "" {
+		s.Message.ID = id
+	}
+	if s.Message.Role == "" {
+		s.Message.Role = a2a.RoleUser
+	}
+}
+
+func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) {
+	*c = a2a.SendConfiguration{}
+	for r.Object(); r.Member(); {
+		switch string(r.Name()) {
+		case "acceptedOutputModes":
+			if c.AcceptedOutputModes = r.Strings(); len(c.AcceptedOutputModes) == 0 {
+				c.AcceptedOutputModes = nil
+			}
+		case "taskPushNotificationConfig", "pushNotificationConfig", "pushNotification":
+			c.Push = new(a2a.PushConfig)
+			readPush(r, c.Push)
+		case "historyLength":
+			c.HistoryLength = readLength(r)
+		case "returnImmediately":
+			c.ReturnImmediately = r.Bool()
+		case "blocking":
+			c.ReturnImmediately = !r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+}
+
+func readPush(r *jsontext.Reader, p *a2a.PushConfig) {
+	for r.Object(); r.Member(); {
+		switch string(r.Name()) {
+		case "tenant":
+			p.Tenant = r.String()
+		case "id":
+			p.ID = r.String()
+		case "taskId":
+			p.TaskID = r.String()
+		case "url":
+			p.URL = r.String()
+		case "token":
+			p.Token = r.String()
+		case "authentication":
+			p.Authentication = new(a2a.PushAuthentication)
+			for r.Object(); r.Member(); {
+				switch string(r.Name()) {
+				case "scheme":
+					p.Authentication.Scheme = r.String()
+				case "schemes":
+					if all := r.Strings(); len(all) > 0 {
+						p.Authentication.Scheme = all[0]
+					}
+				case "credentials":
+					p.Authentication.Credentials = r.String()
+				default:
+					r.Skip()
+				}
+			}
+		default:
+			r.Skip()
+		}
+	}
+}
+
+func readLength(r *jsontext.Reader) *int {
+	n := r.Int()
+	return &n
+}
+
+func readList(r *jsontext.Reader, l *a2a.ListRequest) {
+	for r.Object(); r.Member(); {
+		start := r.Offset()
+		switch string(r.Name()) {
+		case "tenant":
+			l.Tenant = r.String()
+		case "contextId":
+			l.ContextID = r.String()
+		case "status":
+			named := r.Peek() == '"'
+			l.Status = a2a.ReadTaskState(r)
+			if named && l.Status == a2a.TaskStateUnspecified && r.Err() == nil {
+				if s := string(r.Since(start)); s != `""` && s != `"TASK_STATE_UNSPECIFIED"` {
+					r.Fail(start, "is not a task state")
+				}
+			}
+		case "pageSize":
+			if l.PageSize = r.Int(); l.PageSize < 1 || l.PageSize > a2a.Limits.PageSize {
+				r.Fail(start, fmt.Sprintf("must be from 1 to %d", a2a.Limits.PageSize))
+			}
+		case "pageToken":
+			l.PageToken = r.String()
+		case "historyLength":
+			l.HistoryLength = readLength(r)
+		case "statusTimestampAfter":
+			if l.StatusTimestampAfter = r.Time(); l.StatusTimestampAfter.IsZero() {
+				r.Fail(start, "must be a time such as 2026-01-02T03:04:05.678Z")
+			}
+		case "includeArtifacts":
+			l.IncludeArtifacts = r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+}
