@@ -1,0 +1,95 @@
+package guard
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// failures counts different wrong secrets per source. Ten within a minute lock the source out for a minute, right ones
+// included, so that guessing teaches nothing.
+type failures struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	from map[string]*failed
+}
+
+type failed struct {
+	hashes [][sha256.Size]byte // of the secrets that count
+	since  time.Time           // of the first of them
+	locked time.Time           // until when
+}
+
+const (
+	maxFailures   = 10
+	failureWindow = time.Minute
+	lockTime      = time.Minute
+	maxSources    = 4096 // remembered at a time
+)
+
+func newFailures(now func() time.Time) *failures {
+	if now == nil {
+		now = time.Now
+	}
+	return &failures{now: now, from: map[string]*failed{}}
+}
+
+// locked answers 429 when the source of the request is locked out, and reports whether it did.
+func (f *failures) locked(w http.ResponseWriter, r *http.Request) bool {
+	f.mu.Lock()
+	var left time.Duration
+	if s := f.from[source(r)]; s != nil {
+		left = s.locked.Sub(f.now())
+	}
+	f.mu.Unlock()
+	if left <= 0 {
+		return false
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
+	refuse(w, http.StatusTooManyRequests, "Too many wrong attempts. Try again in a minute.")
+	return true
+}
+
+// add counts a wrong secret from the source of a request.
+func (f *failures) add(r *http.Request, hash [sha256.Size]byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, from := f.now(), source(r)
+	s := f.from[from]
+	if s == nil {
+		f.prune(now)
+		s = &failed{}
+		f.from[from] = s
+	}
+	if now.Sub(s.since) >= failureWindow {
+		s.hashes, s.since = nil, now
+	}
+	if slices.Contains(s.hashes, hash) {
+		return
+	}
+	if s.hashes = append(s.hashes, hash); len(s.hashes) >= maxFailures {
+		s.hashes, s.locked = nil, now.Add(lockTime)
+	}
+}
+
+// prune makes room for one more source.
+func (f *failures) prune(now time.Time) {
+	if len(f.from) < maxSources {
+		return
+	}
+	var oldest string
+	for from, s := range f.from {
+		if now.Sub(s.since) >= failureWindow && !now.Before(s.locked) {
+			delete(f.from, from)
+		} else if oldest == "" || s.since.Before(f.from[oldest].since) {
+			oldest = from
+		}
+	}
+	if len(f.from) >= maxSources {
+		delete(f.from, oldest)
+	}
+}

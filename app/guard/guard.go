@@ -1,0 +1,130 @@
+// Package guard is what stands in front of every listener: it decides who may knock before any other code sees them.
+//
+//	listener ── connections ── log ── drain ── Host ── limits ── headers ── (session | bearer) ── handler
+//
+// What it guarantees:
+//
+//   - A handler runs only for a Host that this listener answers to, with the exact port it is bound to. A web page whose
+//     name was rebound to this machine is turned away before routing and before a byte of the body is read.
+//   - The sizes of headers and bodies, the time they may take, and the number of connections are bounded.
+//   - The pages are open only to a browser that presented a one-time link; what changes something, and every WebSocket,
+//     must come from the page's own origin as well.
+//   - The agent side knows its callers by bearer tokens, of which only hashes are compared.
+//   - No response carries a CORS header; every one carries the security headers; no token, query or body is logged.
+//
+// Every part is a plain middleware, func(http.Handler) http.Handler, and can be used alone.
+package guard
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Middleware wraps a handler.
+type Middleware = func(http.Handler) http.Handler
+
+// Options of New. The zero value of a field means the default that its comment gives.
+type Options struct {
+	Hosts       []string      // more values of Host that this listener answers to, as clients send them
+	Header      int           // bytes of a request header: 32 KiB
+	Body        int64         // bytes of a request body: 8 MiB
+	BodyTime    time.Duration // for a request body to arrive: 60 s
+	HeaderTime  time.Duration // for a request header to arrive: 5 s
+	IdleTime    time.Duration // between requests on a connection: 60 s
+	Connections int           // open at a time: 4,096
+	CSP         string        // Content-Security-Policy: PageCSP
+	Secret      []string      // path prefixes after which nothing is logged: /hooks/
+	Drain       *Drain        // shared by all listeners; nil makes one
+	TLS         *tls.Config   // the listener speaks TLS, 1.2 or newer
+	Logger      *slog.Logger  // nil discards
+}
+
+// Guard stands in front of one listener.
+type Guard struct {
+	o     Options
+	hosts *hosts
+}
+
+// New returns the guard of the listener bound to addr. Nil options are fine.
+func New(addr net.Addr, o *Options) *Guard {
+	g := &Guard{}
+	if o != nil {
+		g.o = *o
+	}
+	set(&g.o.Header, 32<<10)
+	set(&g.o.Body, 8<<20)
+	set(&g.o.BodyTime, time.Minute)
+	set(&g.o.HeaderTime, 5*time.Second)
+	set(&g.o.IdleTime, time.Minute)
+	set(&g.o.Connections, 4096)
+	set(&g.o.CSP, PageCSP)
+	if g.o.Secret == nil {
+		g.o.Secret = []string{"/hooks/"}
+	}
+	if g.o.Drain == nil {
+		g.o.Drain = NewDrain()
+	}
+	if g.o.Logger == nil {
+		g.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if g.o.TLS != nil {
+		g.o.TLS = g.o.TLS.Clone()
+		g.o.TLS.MinVersion = max(g.o.TLS.MinVersion, tls.VersionTLS12)
+	}
+	g.hosts = newHosts(addr, g.o.TLS != nil, g.o.Hosts)
+	return g
+}
+
+func set[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Wrap puts everything that every listener has in front of a handler.
+func (g *Guard) Wrap(h http.Handler) http.Handler {
+	h = Headers(g.o.CSP)(h)
+	h = Limit(g.o.Header, g.o.Body, g.o.BodyTime)(h)
+	h = g.hosts.only(h)
+	h = g.o.Drain.Refuse(h)
+	return Log(g.o.Logger, g.o.Secret)(h)
+}
+
+// Server returns a server for the listener, with the handler wrapped. It has no write timeout, for it streams: a handler
+// that may block on a slow reader sets its own through http.ResponseController.
+func (g *Guard) Server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           g.Wrap(h),
+		ReadHeaderTimeout: g.o.HeaderTime,
+		IdleTimeout:       g.o.IdleTime,
+		MaxHeaderBytes:    g.o.Header,
+		TLSConfig:         g.o.TLS,
+		ErrorLog:          slog.NewLogLogger(g.o.Logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// Listen bounds the open connections of a listener and speaks TLS on it where the options say so. Each listener has its
+// own bound, so that a flood of one never shuts out the person at another. Call Serve with the result, never ServeTLS.
+func (g *Guard) Listen(ln net.Listener) net.Listener {
+	ln = netutil.LimitListener(ln, g.o.Connections)
+	if g.o.TLS != nil {
+		config := g.o.TLS.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
+		ln = tls.NewListener(ln, config)
+	}
+	return ln
+}
+
+// refuse answers with a status and a sentence.
+func refuse(w http.ResponseWriter, status int, sentence string) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	http.Error(w, sentence, status)
+}

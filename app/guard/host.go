@@ -1,0 +1,111 @@
+package guard
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// hosts are the values of Host that a listener answers to.
+type hosts struct {
+	names    map[string]bool
+	loopback bool // bound to this machine alone
+	port     string
+	bare     bool // the port is the scheme's own, so browsers leave it out
+}
+
+func newHosts(addr net.Addr, secure bool, more []string) *hosts {
+	h := &hosts{names: map[string]bool{}}
+	ip, port := split(addr)
+	h.port = strconv.Itoa(int(port))
+	h.loopback = ip.IsLoopback()
+	h.bare = h.port == "80" && !secure || h.port == "443" && secure
+	for _, name := range []string{"127.0.0.1", "[::1]", "localhost"} {
+		h.add(name)
+	}
+	if !ip.IsUnspecified() && ip.IsValid() {
+		h.add(bracketed(ip))
+	}
+	for _, name := range more {
+		if name != "" {
+			h.names[strings.ToLower(name)] = true
+		}
+	}
+	return h
+}
+
+func (h *hosts) add(name string) {
+	h.names[name+":"+h.port] = true
+	if h.bare {
+		h.names[name] = true
+	}
+}
+
+// only lets through requests for the names of the listener. It looks at nothing but the request line and Host: a header
+// that a proxy might have set is whatever a client likes it to be.
+func (h *hosts) only(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasPrefix(r.RequestURI, "/"), r.URL.Host != "", r.URL.Scheme != "":
+			refuse(w, http.StatusBadRequest, "Ask for a path, not for a whole address.")
+		case len(r.Header["Host"]) > 0:
+			refuse(w, http.StatusBadRequest, "One Host is enough.")
+		case !h.names[strings.ToLower(r.Host)] && !h.own(r):
+			refuse(w, http.StatusMisdirectedRequest, "This program does not answer to that name.")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// own reports whether Host is the address that the connection came in at, where the listener is open to a network. A name
+// can be rebound; an address cannot.
+func (h *hosts) own(r *http.Request) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if h.loopback || local == nil {
+		return false
+	}
+	ip, port := split(local)
+	if !ip.IsValid() || strconv.Itoa(int(port)) != h.port {
+		return false
+	}
+	return r.Host == bracketed(ip)+":"+h.port || h.bare && r.Host == bracketed(ip)
+}
+
+func split(addr net.Addr) (netip.Addr, uint16) {
+	if addr == nil {
+		return netip.Addr{}, 0
+	}
+	ap, _ := netip.ParseAddrPort(addr.String())
+	return ap.Addr().Unmap().WithZone(""), ap.Port()
+}
+
+func bracketed(ip netip.Addr) string {
+	if ip.Is6() {
+		return "[" + ip.String() + "]"
+	}
+	return ip.String()
+}
+
+// CheckBind says why a listener must not be opened at an address: one that others can reach needs TLS and a sign-in.
+func CheckBind(address string, secure, signIn bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not an address to listen on: write it as host:port", address)
+	}
+	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	switch {
+	case !secure && !signIn:
+		return fmt.Errorf("%s can be reached by others: it needs TLS (--tls-cert, --tls-key) and a sign-in", address)
+	case !secure:
+		return fmt.Errorf("%s can be reached by others: it needs TLS (--tls-cert, --tls-key)", address)
+	case !signIn:
+		return fmt.Errorf("%s can be reached by others: it needs a sign-in", address)
+	}
+	return nil
+}

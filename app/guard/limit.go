@@ -1,0 +1,94 @@
+package guard
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// Limit bounds the header and the body of a request. A size exactly at its limit is accepted. A body that declares more
+// is refused at once; one that turns out to be more fails its reader with *http.MaxBytesError, for which TooLarge tells
+// the answer.
+func Limit(header int, body int64, bodyTime time.Duration) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if headerSize(r) > header {
+				w.Header().Set("Connection", "close")
+				refuse(w, http.StatusRequestHeaderFieldsTooLarge, "The header of this request is too large.")
+				return
+			}
+			if r.ContentLength > body {
+				w.Header().Set("Connection", "close")
+				refuse(w, http.StatusRequestEntityTooLarge, "The body of this request is too large.")
+				return
+			}
+			if r.Body != nil && r.Body != http.NoBody {
+				control := http.NewResponseController(w)
+				// Not every ResponseWriter has deadlines; a recorder in a test has none.
+				if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+					r.Body = &timedBody{ReadCloser: r.Body, left: r.ContentLength, clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
+				}
+				r.Body = http.MaxBytesReader(base(w), r.Body, body)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// headerSize is the size of a header as it came: the request line and one line for each value.
+func headerSize(r *http.Request) int {
+	n := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len("  \r\n")
+	if r.Host != "" {
+		n += len("Host: \r\n") + len(r.Host)
+	}
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n
+}
+
+// timedBody takes the read deadline off again once the body is there: the connection is watched by a read while the
+// response streams, and a deadline would end that.
+type timedBody struct {
+	io.ReadCloser
+	left  int64 // bytes to come; negative when not declared
+	clear func()
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left > 0 {
+		if b.left -= int64(n); b.left == 0 {
+			b.once()
+		}
+	}
+	if err == io.EOF {
+		b.once()
+	}
+	return n, err
+}
+
+func (b *timedBody) Close() error {
+	b.once()
+	return b.ReadCloser.Close()
+}
+
+func (b *timedBody) once() {
+	if b.clear != nil {
+		b.clear()
+		b.clear = nil
+	}
+}
+
+// base is the server's own ResponseWriter, which MaxBytesReader asks to close the connection.
+func base(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = u.Unwrap()
+	}
+}

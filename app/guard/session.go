@@ -1,0 +1,264 @@
+package guard
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sessions opens the pages to a browser that presents a one-time link, and to no other.
+//
+// A browser without a session gets a 401 page, whose script posts the token it finds after the # of the address to
+// /session and goes on to the page. The token never reaches a log, a Referer or the browser's history. A session is a
+// signed cookie; the key to it lives in the data directory, so that a session outlives a restart on the same port.
+type Sessions struct {
+	o        SessionOptions
+	key      []byte
+	cookie   string // its name has the port in it, for browsers do not keep cookies of ports apart
+	port     string
+	launch   *launchTokens
+	failures *failures
+}
+
+// SessionOptions of OpenSessions. The zero value of a field means the default that its comment gives.
+type SessionOptions struct {
+	Life   time.Duration    // of a session that is not used: 30 days
+	Public []string         // paths open to everybody; one that ends in / opens what is under it. None
+	Now    func() time.Time // time.Now
+	Logger *slog.Logger     // nil discards
+}
+
+// OpenSessions returns the sessions of the listener bound to addr. It reads the key in dir, or makes one.
+func OpenSessions(dir string, addr net.Addr, o *SessionOptions) (*Sessions, error) {
+	key, err := sessionKey(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the session key: %w", err)
+	}
+	_, port := split(addr)
+	s := &Sessions{key: key, port: strconv.Itoa(int(port))}
+	if o != nil {
+		s.o = *o
+	}
+	set(&s.o.Life, 30*24*time.Hour)
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	if s.o.Logger == nil {
+		s.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.cookie = "parley_" + s.port
+	s.launch = &launchTokens{now: s.o.Now}
+	s.failures = newFailures(s.o.Now)
+	return s, nil
+}
+
+// Token returns a new one-time token for a link, http://host:port/#token=…, and when it expires. With a ttl of 0 it is
+// good until it is used or the program ends.
+func (s *Sessions) Token(ttl time.Duration) (token string, expires time.Time) {
+	return s.launch.add(ttl)
+}
+
+// Protect lets a request through when it has a session, or its path is public, and serves what it takes to get one.
+// What changes something must come from a page of ours as well.
+func (s *Sessions) Protect(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /session", s.enter)
+	mux.HandleFunc("GET /enter.js", enterFile("enter.js"))
+	mux.HandleFunc("GET /enter.css", enterFile("enter.css"))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		issued, ok := s.valid(r)
+		switch {
+		case ok:
+			if s.o.Now().Sub(issued) > renewAfter && r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
+				s.issue(w, r)
+			}
+			next.ServeHTTP(w, r)
+		case s.public(r.URL.Path):
+			next.ServeHTTP(w, r)
+		default:
+			s.unknown(w, r)
+		}
+	})
+	return SameOrigin(mux)
+}
+
+// renewAfter is the age at which a session that is used is made anew.
+const renewAfter = 24 * time.Hour
+
+// CheckWebSocket says why a WebSocket must not be opened: it takes a page of ours, named by Origin, and a session.
+func (s *Sessions) CheckWebSocket(r *http.Request) error {
+	if err := CheckOrigin(r); err != nil {
+		return err
+	}
+	if !s.Valid(r) {
+		return ErrSession
+	}
+	return nil
+}
+
+// ErrSession is why a request without a session is turned away.
+var ErrSession = errors.New("the request has no session")
+
+// Valid reports whether a request has a session.
+func (s *Sessions) Valid(r *http.Request) bool {
+	_, ok := s.valid(r)
+	return ok
+}
+
+func (s *Sessions) public(path string) bool {
+	for _, p := range s.o.Public {
+		if p == path || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxTokenBody is more than a request with a token needs.
+const maxTokenBody = 1 << 10
+
+// enter exchanges a one-time token for a session. SameOrigin stands before it, so that another site cannot use up the
+// attempts of the person.
+func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
+	if s.failures.locked(w, r) {
+		return
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, "Send JSON.")
+		return
+	}
+	var body struct {
+		Token string `json:"token"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTokenBody)).Decode(&body); err != nil {
+		refuse(w, http.StatusBadRequest, "This is not a token.")
+		return
+	}
+	if !s.launch.take(body.Token) {
+		// Every attempt counts: a number in place of the hash makes each a different one.
+		s.failures.add(r, sha256.Sum256([]byte(rand.Text())))
+		s.o.Logger.WarnContext(r.Context(), "a wrong or used link was presented", "from", source(r))
+		refuse(w, http.StatusUnauthorized, "This link was used before or has expired. Ask for a new one with: parley open")
+		return
+	}
+	s.issue(w, r)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+//go:embed static
+var static embed.FS
+
+func enterFile(name string) http.HandlerFunc {
+	body, err := fs.ReadFile(static, "static/"+name)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	kind := mime.TypeByExtension(filepath.Ext(name))
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(body)
+	}
+}
+
+// unknown answers a request without a session: a person gets the page that asks for the link.
+func (s *Sessions) unknown(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || r.Header.Get("Upgrade") != "" || !strings.Contains(r.Header.Get("Accept"), "text/html") && r.URL.Path != "/" {
+		refuse(w, http.StatusUnauthorized, "This needs a session. Open the program with: parley open")
+		return
+	}
+	page, err := static.ReadFile("static/enter.html")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write(page)
+}
+
+// issue gives a browser a new session.
+func (s *Sessions) issue(w http.ResponseWriter, r *http.Request) {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	value := base64.RawURLEncoding.EncodeToString(id[:]) + "." + strconv.FormatInt(s.o.Now().Unix(), 10)
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie, Value: value + "." + s.sign(value), Path: "/", MaxAge: int(s.o.Life.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	})
+}
+
+// sign signs the value of a session for this port: a cookie of one port is worth nothing at another.
+func (s *Sessions) sign(value string) string {
+	m := hmac.New(sha256.New, s.key)
+	m.Write([]byte("session\x00" + s.port + "\x00" + value))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// valid returns when the session of a request was issued. More than one cookie of our name is no session: somebody else
+// set one of them.
+func (s *Sessions) valid(r *http.Request) (issued time.Time, ok bool) {
+	cookies := r.CookiesNamed(s.cookie)
+	if len(cookies) != 1 {
+		return time.Time{}, false
+	}
+	parts := strings.Split(cookies[0].Value, ".")
+	if len(parts) != 3 || !hmac.Equal([]byte(s.sign(parts[0]+"."+parts[1])), []byte(parts[2])) {
+		return time.Time{}, false
+	}
+	unix, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	issued = time.Unix(unix, 0)
+	age := s.o.Now().Sub(issued)
+	return issued, age < s.o.Life && age > -time.Hour // a clock may have been set back, but not by much
+}
+
+const keyFile = "session.key"
+
+// sessionKey returns the key in dir, or makes it. A file that is not a key is replaced: all it costs is a new link.
+func sessionKey(dir string) ([]byte, error) {
+	path := filepath.Join(dir, keyFile)
+	if key, err := os.ReadFile(path); err == nil && len(key) == sha256.Size {
+		// One that others could read is no secret any more.
+		if info, err := os.Stat(path); err == nil && (info.Mode().Perm()&0o077 == 0 || !unixModes) {
+			return key, nil
+		}
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	f, err := os.CreateTemp(dir, keyFile+".*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	if _, err = f.Write(key); err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return key, os.Rename(f.Name(), path)
+}

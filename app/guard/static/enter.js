@@ -1,0 +1,37 @@
+// Exchanges the one-time token after the # of the address for a session, and goes on to the page.
+(async () => {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  const help = (why) => {
+    document.getElementById("wait").hidden = true;
+    document.getElementById("help").hidden = false;
+    if (why) document.getElementById("why").textContent = why;
+  };
+
+  if (!token) {
+    // A browser that comes here by a link on another site leaves our cookie out, though it has one. Asked for by this
+    // page, it sends it. Once is enough; again only when that was a while ago.
+    const last = "parley-reloaded";
+    try {
+      const before = Number(sessionStorage.getItem(last));
+      sessionStorage.setItem(last, String(Date.now()));
+      if (Date.now() - before > 10_000) return location.reload();
+    } catch {
+      // Without storage we could reload for ever.
+    }
+    return help();
+  }
+
+  // The token is good for one use, but it has no business in the history either.
+  history.replaceState(null, "", location.pathname + location.search);
+  try {
+    const answer = await fetch("/session", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token }),
+    });
+    if (answer.ok) return location.replace(location.pathname + location.search);
+    help(await answer.text());
+  } catch {
+    help("Parley did not answer. Is it still running?");
+  }
+})();
