@@ -21,7 +21,7 @@ help: ## print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## build, start with the demo agents, open the browser (or print the address)
-	@bin/parley --demo $(ARGS)
+	@bin/parley $(ARGS)
 
 build: ## build bin/parley, the browser edition: needs Go and a C compiler, nothing else
 	@go build -o bin/parley .
@@ -55,7 +55,7 @@ interop: ## other makers' SDKs against our agent, and our client against their s
 desktop: ## build bin/parley-window and open it (under Xvfb where there is no display)
 	@build/deps.sh window
 	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
-	@build/display.sh bin/parley-window --demo $(ARGS)
+	@build/display.sh bin/parley-window $(ARGS)
 
 desktop-smoke: ## build the window, wait until its page is live, take a picture into bin/
 	@build/deps.sh window
