@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strings"
+
+	"parley/orchestrator"
+)
+
+const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, card, card_hash, interface, dialect, notes,
+		hue, local, idempotent, added, checked, fault)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (id) DO UPDATE SET name = excluded.name, trust = excluded.trust, card_url = excluded.card_url,
+		card_json = excluded.card_json, card = excluded.card, card_hash = excluded.card_hash,
+		interface = excluded.interface, dialect = excluded.dialect, notes = excluded.notes, hue = excluded.hue,
+		local = excluded.local, idempotent = excluded.idempotent, added = excluded.added, checked = excluded.checked,
+		fault = excluded.fault`
+
+func (b *batch) agent(a *orchestrator.Agent) {
+	id, approved := a.ID, a.Trust == orchestrator.TrustApproved
+	words := cardWords(a)
+	s := b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
+		b.marshal(a.Interface), a.Dialect, b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
+		milli(a.Health.Checked), b.marshal(a.Health.Fault))
+	s.then = func(w *writer, _ driver.Result) error {
+		c := w.c
+		key, _, err := c.integer(`SELECT key FROM agents WHERE id = ?`, id)
+		if err != nil {
+			return err
+		}
+		if !approved {
+			_, err = c.exec(`DELETE FROM agents_fts WHERE rowid = ?`, key)
+			return err
+		}
+		_, err = c.exec(`INSERT OR REPLACE INTO agents_fts (rowid, name, description, skills, tags, examples)
+			VALUES (?, ?, ?, ?, ?, ?)`, key, words[0], words[1], words[2], words[3], words[4])
+		return err
+	}
+	b.change(orchestrator.Change{AgentID: a.ID})
+}
+
+// cardWords returns the columns of agents_fts.
+func cardWords(a *orchestrator.Agent) [5]string {
+	var skills, tags, examples []string
+	description := ""
+	if a.Card != nil {
+		description = a.Card.Description
+		for i := range a.Card.Skills {
+			s := &a.Card.Skills[i]
+			skills = append(skills, s.Name, s.Description)
+			tags = append(tags, s.Tags...)
+			examples = append(examples, s.Examples...)
+		}
+	}
+	index := func(s ...string) string { return indexed(strings.Join(s, "\n")) }
+	return [5]string{index(a.Name), index(description), index(skills...), index(tags...), index(examples...)}
+}
+
+const agentColumns = `SELECT id, name, trust, card_url, card_json, card, card_hash, interface, dialect, notes, hue, local,
+	idempotent, added, checked, fault FROM agents `
+
+// scanner is a row of database/sql.
+type scanner interface{ Scan(dest ...any) error }
+
+func scanAgent(row scanner) (*orchestrator.Agent, error) {
+	var (
+		a                        orchestrator.Agent
+		card, iface, notes, flaw []byte
+		added, checked           int64
+	)
+	err := row.Scan(&a.ID, &a.Name, &a.Trust, &a.CardURL, &a.CardJSON, &card, &a.CardHash, &iface, &a.Dialect, &notes,
+		&a.Hue, &a.Local, &a.Idempotent, &added, &checked, &flaw)
+	if err != nil {
+		return nil, missing(err)
+	}
+	a.Added, a.Health.Checked = fromMilli(added), fromMilli(checked)
+	err = errors.Join(unmarshal(card, &a.Card), unmarshal(iface, &a.Interface), unmarshal(notes, &a.Notes),
+		unmarshal(flaw, &a.Health.Fault))
+	return &a, err
+}
+
+// missing turns the driver's word for no row into ours.
+func missing(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return orchestrator.ErrNotFound
+	}
+	return err
+}
+
+// list reads all rows of a query.
+func list[T any](ctx context.Context, db *DB, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := db.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		x, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+// Agent returns an agent, also a removed one.
+func (db *DB) Agent(ctx context.Context, id string) (*orchestrator.Agent, error) {
+	return scanAgent(db.read.QueryRowContext(ctx, agentColumns+`WHERE id = ?`, id))
+}
+
+// ListAgents returns the agents by name, without removed ones.
+func (db *DB) ListAgents(ctx context.Context) ([]*orchestrator.Agent, error) {
+	return list(ctx, db, scanAgent, agentColumns+`WHERE trust <> ? ORDER BY name COLLATE NOCASE, id`,
+		string(orchestrator.TrustRemoved))
+}
+
+// Grants returns the origins an agent may be reached at.
+func (db *DB) Grants(ctx context.Context, agent string) ([]orchestrator.Grant, error) {
+	return list(ctx, db, func(row scanner) (g orchestrator.Grant, err error) {
+		var given int64
+		err = row.Scan(&g.AgentID, &g.Origin, &given)
+		g.Given = fromMilli(given)
+		return g, err
+	}, `SELECT agent, origin, given FROM grants WHERE agent = ? ORDER BY origin`, agent)
+}
+
+// RevokeGrant takes a grant back. One that is not there is no error.
+func (db *DB) RevokeGrant(ctx context.Context, g orchestrator.Grant) error {
+	b := &batch{}
+	b.add(`DELETE FROM grants WHERE agent = ? AND origin = ?`, g.AgentID, g.Origin)
+	b.change(orchestrator.Change{AgentID: g.AgentID})
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+// MatchAgents ranks the approved agents by how well their cards match a text.
+func (db *DB) MatchAgents(ctx context.Context, text string, n int) ([]orchestrator.Match, error) {
+	query := anyWord(text)
+	if query == "" || n <= 0 {
+		return nil, nil
+	}
+	return list(ctx, db, func(row scanner) (m orchestrator.Match, err error) {
+		err = row.Scan(&m.AgentID, &m.Score)
+		return m, err
+	}, `SELECT a.id, -bm25(agents_fts, 8.0, 3.0, 5.0, 6.0, 2.0) AS score
+		FROM agents_fts JOIN agents a ON a.key = agents_fts.rowid
+		WHERE agents_fts MATCH ? AND a.trust = ? ORDER BY score DESC, a.id LIMIT ?`,
+		query, string(orchestrator.TrustApproved), n)
+}
+
+func (b *batch) token(t *orchestrator.Token) {
+	b.add(`INSERT OR REPLACE INTO tokens (id, name, hash, agents, read_only, credentials, rate, created, used, revoked)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID, t.Name, t.Hash[:], b.marshal(t.Agents), t.ReadOnly, t.Credentials,
+		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked))
+}
+
+const tokenColumns = `SELECT id, name, hash, agents, read_only, credentials, rate, created, used, revoked FROM tokens `
+
+func scanToken(row scanner) (*orchestrator.Token, error) {
+	var (
+		t                      orchestrator.Token
+		hash, agents           []byte
+		created, used, revoked int64
+	)
+	err := row.Scan(&t.ID, &t.Name, &hash, &agents, &t.ReadOnly, &t.Credentials, &t.RatePerMin, &created, &used, &revoked)
+	if err != nil {
+		return nil, missing(err)
+	}
+	copy(t.Hash[:], hash)
+	t.Created, t.Used, t.Revoked = fromMilli(created), fromMilli(used), fromMilli(revoked)
+	return &t, unmarshal(agents, &t.Agents)
+}
+
+// Token returns the token with a hash, also a revoked one.
+func (db *DB) Token(ctx context.Context, hash [32]byte) (*orchestrator.Token, error) {
+	return scanToken(db.read.QueryRowContext(ctx, tokenColumns+`WHERE hash = ?`, hash[:]))
+}
+
+// ListTokens returns all tokens, oldest first.
+func (db *DB) ListTokens(ctx context.Context) ([]*orchestrator.Token, error) {
+	return list(ctx, db, scanToken, tokenColumns+`ORDER BY created, id`)
+}

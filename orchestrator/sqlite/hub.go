@@ -1,0 +1,265 @@
+package sqlite
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sort"
+	"sync"
+
+	"parley/orchestrator"
+)
+
+// What is kept in memory of the newest events, of the whole log and of each stream that has followers.
+const (
+	tailEvents = 2048
+	tailBytes  = 4 << 20
+)
+
+// keptChanges bounds the hints that wait for one reader of Changes; more are lost.
+const keptChanges = 1024
+
+// stream names the events of a run or of a conversation.
+type stream struct {
+	of streamKind
+	id string
+}
+
+type streamKind uint8
+
+const (
+	ofRun streamKind = iota
+	ofConversation
+)
+
+// hub hands committed events to those who follow, without ever waiting for one of them.
+type hub struct {
+	mu       sync.Mutex
+	closed   bool
+	head     int64 // of the last group that was published
+	recent   tail  // of the whole log, so that who starts to follow near its end need not read the file
+	tails    map[stream]*tail
+	watchers map[*watcher]struct{}
+}
+
+// tail is the newest events of a stream: all with Seq > from.
+type tail struct {
+	events    []*orchestrator.Event
+	from      int64
+	bytes     int
+	followers []*follower
+}
+
+// follower is woken when its tail grew.
+type follower struct {
+	h    *hub
+	s    stream
+	t    *tail
+	wake chan struct{}
+}
+
+// watcher is a reader of Changes.
+type watcher struct {
+	changes []orchestrator.Change
+	wake    chan struct{}
+}
+
+func newHub(head int64) *hub {
+	return &hub{head: head, recent: tail{from: head}, tails: map[stream]*tail{}, watchers: map[*watcher]struct{}{}}
+}
+
+// add appends an event. The slices handed out before are not touched: they end before it.
+func (t *tail) add(e *orchestrator.Event) {
+	t.events = append(t.events, e)
+	t.bytes += len(e.JSON)
+	n := 0
+	for len(t.events)-n > tailEvents || t.bytes > tailBytes {
+		t.from = t.events[n].Seq
+		t.bytes -= len(t.events[n].JSON)
+		n++
+	}
+	if n > 0 {
+		t.events = t.events[n:]
+	}
+}
+
+// after returns the events with Seq > seq; ok is false when the tail does not reach back to there.
+func (t *tail) after(seq int64) (events []*orchestrator.Event, ok bool) {
+	if seq < t.from {
+		return nil, false
+	}
+	i := sort.Search(len(t.events), func(i int) bool { return t.events[i].Seq > seq })
+	return slices.Clip(t.events[i:]), true
+}
+
+// publish makes committed events visible.
+func (h *hub) publish(events []*orchestrator.Event, head int64) {
+	if len(events) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head = head
+	for _, e := range events {
+		h.recent.add(e)
+		if len(h.tails) == 0 {
+			continue
+		}
+		if t := h.tails[stream{ofRun, e.RunID}]; t != nil {
+			t.add(e)
+			t.notify()
+		}
+		if e.ConversationID == "" {
+			continue
+		}
+		if t := h.tails[stream{ofConversation, e.ConversationID}]; t != nil {
+			t.add(e)
+			t.notify()
+		}
+	}
+}
+
+func (t *tail) notify() {
+	for _, f := range t.followers {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// follow begins to follow a stream.
+func (h *hub) follow(s stream) *follower {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.tails[s]
+	if t == nil {
+		t = &tail{from: h.recent.from}
+		for _, e := range h.recent.events {
+			if s.holds(e) {
+				t.add(e)
+			}
+		}
+		h.tails[s] = t
+	}
+	f := &follower{h: h, s: s, t: t, wake: make(chan struct{}, 1)}
+	t.followers = append(t.followers, f)
+	return f
+}
+
+func (s stream) holds(e *orchestrator.Event) bool {
+	if s.of == ofConversation {
+		return e.ConversationID == s.id
+	}
+	return e.RunID == s.id
+}
+
+func (f *follower) leave() {
+	f.h.mu.Lock()
+	defer f.h.mu.Unlock()
+	f.t.followers = slices.DeleteFunc(f.t.followers, func(g *follower) bool { return g == f })
+	if len(f.t.followers) == 0 {
+		delete(f.h.tails, f.s)
+	}
+}
+
+// next returns what the tail has after seq. When it does not reach back to there, ok is false and from is where it
+// begins: everything up to from is in the file.
+func (f *follower) next(seq int64) (events []*orchestrator.Event, from int64, ok, closed bool) {
+	f.h.mu.Lock()
+	defer f.h.mu.Unlock()
+	events, ok = f.t.after(seq)
+	return events, f.t.from, ok, f.h.closed
+}
+
+// erased drops the events of streams that are no more.
+func (h *hub) erased(gone func(*orchestrator.Event) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range append([]*tail{&h.recent}, h.streams()...) {
+		t.events = slices.DeleteFunc(slices.Clone(t.events), gone)
+		t.bytes = 0
+		for _, e := range t.events {
+			t.bytes += len(e.JSON)
+		}
+	}
+}
+
+func (h *hub) streams() []*tail {
+	var all []*tail
+	for _, t := range h.tails {
+		all = append(all, t)
+	}
+	return all
+}
+
+// changed tells the readers of Changes.
+func (h *hub) changed(changes []orchestrator.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.watchers {
+		for _, c := range changes {
+			if len(w.changes) < keptChanges && !slices.Contains(w.changes, c) {
+				w.changes = append(w.changes, c)
+			}
+		}
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// close ends all followers and watchers.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, t := range h.tails {
+		t.notify()
+	}
+	for w := range h.watchers {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Changes yields hints of what changed until ctx is done or the store is closed.
+func (db *DB) Changes(ctx context.Context) iter.Seq[orchestrator.Change] {
+	return func(yield func(orchestrator.Change) bool) {
+		h := db.hub
+		w := &watcher{wake: make(chan struct{}, 1)}
+		h.mu.Lock()
+		h.watchers[w] = struct{}{}
+		h.mu.Unlock()
+		defer func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			delete(h.watchers, w)
+		}()
+		for {
+			h.mu.Lock()
+			changes, closed := w.changes, h.closed
+			w.changes = nil
+			h.mu.Unlock()
+			for _, c := range changes {
+				if ctx.Err() != nil || !yield(c) {
+					return
+				}
+			}
+			if closed {
+				return
+			}
+			select {
+			case <-w.wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

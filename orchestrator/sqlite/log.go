@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// What a page of events holds at most when they are read from the file.
+const (
+	pageEvents = 512
+	pageBytes  = 1 << 20
+)
+
+// Head returns the Seq of the newest committed event.
+func (db *DB) Head(context.Context) (int64, error) {
+	db.hub.mu.Lock()
+	defer db.hub.mu.Unlock()
+	return db.hub.head, nil
+}
+
+// ReadRun yields the events of a run so far.
+func (db *DB) ReadRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	return db.readStream(ctx, stream{ofRun, run}, after)
+}
+
+// FollowRun yields the events of a run so far and those to come.
+func (db *DB) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	return db.followStream(ctx, stream{ofRun, run}, after)
+}
+
+// ReadConversation yields the events of a conversation so far.
+func (db *DB) ReadConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	return db.readStream(ctx, stream{ofConversation, conversation}, after)
+}
+
+// FollowConversation yields the events of a conversation so far and those to come.
+func (db *DB) FollowConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	return db.followStream(ctx, stream{ofConversation, conversation}, after)
+}
+
+func (db *DB) readStream(ctx context.Context, s stream, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	return func(yield func([]*orchestrator.Event, error) bool) {
+		for more := true; more; {
+			var page []*orchestrator.Event
+			var err error
+			if page, more, err = db.page(ctx, s, after); err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(page) == 0 {
+				return
+			}
+			if !yield(page, nil) {
+				return
+			}
+			after = page[len(page)-1].Seq
+		}
+	}
+}
+
+func (db *DB) followStream(ctx context.Context, s stream, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	return func(yield func([]*orchestrator.Event, error) bool) {
+		f := db.hub.follow(s)
+		defer f.leave()
+		for ctx.Err() == nil {
+			events, from, ok, closed := f.next(after)
+			if !ok {
+				page, more, err := db.page(ctx, s, after)
+				switch {
+				case ctx.Err() != nil:
+					return
+				case err != nil:
+					yield(nil, err)
+					return
+				}
+				if events = page; len(page) > 0 {
+					after = page[len(page)-1].Seq
+				}
+				if !more {
+					after = max(after, from)
+				}
+			}
+			if len(events) > 0 {
+				after = max(after, events[len(events)-1].Seq)
+				if !yield(events, nil) {
+					return
+				}
+				continue
+			}
+			if !ok {
+				continue
+			}
+			if closed {
+				yield(nil, errClosed)
+				return
+			}
+			select {
+			case <-f.wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+const eventColumns = `SELECT e.seq, r.id, c.id, e.kind, e.at, e.body, e.blob FROM events e
+	JOIN runs r ON r.key = e.run LEFT JOIN conversations c ON c.key = e.conversation `
+
+// page reads the events of a stream with Seq > after; more says that there may be others behind them.
+func (db *DB) page(ctx context.Context, s stream, after int64) (page []*orchestrator.Event, more bool, err error) {
+	where := `WHERE e.run = (SELECT key FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`
+	if s.of == ofConversation {
+		where = `WHERE e.conversation = (SELECT key FROM conversations WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`
+	}
+	rows, err := db.read.QueryContext(ctx, eventColumns+where, s.id, after, pageEvents)
+	if err != nil {
+		return nil, false, fmt.Errorf("read events: %w", err)
+	}
+	defer rows.Close()
+	bytes := 0
+	for rows.Next() {
+		e, err := db.scanEvent(rows)
+		if err != nil {
+			return nil, false, fmt.Errorf("read events: %w", err)
+		}
+		page = append(page, e)
+		if bytes += len(e.JSON); bytes > pageBytes {
+			return page, true, nil
+		}
+	}
+	return page, len(page) == pageEvents, rows.Err()
+}
+
+func (db *DB) scanEvent(rows *sql.Rows) (*orchestrator.Event, error) {
+	var (
+		e            orchestrator.Event
+		seq, at      int64
+		conversation sql.NullString
+		body, blob   []byte
+	)
+	if err := rows.Scan(&seq, &e.RunID, &conversation, &e.Kind, &at, &body, &blob); err != nil {
+		return nil, err
+	}
+	e.ConversationID = conversation.String
+	if blob != nil {
+		var err error
+		if body, err = db.blobs.get(hash(blob)); err != nil {
+			return nil, err
+		}
+	}
+	e.Entry = a2a.NewEntry(seq, fromMilli(at), body, nil)
+	return &e, nil
+}

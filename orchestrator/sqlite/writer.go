@@ -1,0 +1,500 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// What one transaction takes at most, so that nobody waits long for the others in it.
+const (
+	groupOps   = 1024
+	groupBytes = 4 << 20
+)
+
+// op is one thing for the writer to do.
+type op struct {
+	batch *batch            // what Write and Enqueue bring, or
+	do    func(*conn) error // something that needs a transaction of its own
+	limps bool              // do is tried while the store takes no batches: it makes room
+	scrub bool              // what do deletes is overwritten on the disk
+	after func()            // follows the commit of do
+	wait  bool              // the caller waits for done: it knows of a failure before it goes on
+	done  func([]*a2a.Entry, error)
+
+	entries []*a2a.Entry
+	err     error
+}
+
+// writer owns the one connection that writes.
+type writer struct {
+	db   *DB
+	c    *conn
+	sick atomic.Pointer[a2a.Error] // why nothing is written now
+
+	mu     sync.Mutex
+	queue  []*op
+	closed bool
+	wake   chan struct{} // holds one token when there is something to look at
+	ended  chan struct{}
+
+	// The rest belongs to the writer's goroutine.
+	seq      int64
+	keys     [2]keys               // of conversations and runs
+	failed   *failures             // runs that miss an event
+	events   []*orchestrator.Event // of the open transaction
+	pending  map[string]statement  // rows of the open transaction that are written once, as they are at its end
+	order    []string              // keys of pending
+	args     []any                 // of the statement being run
+	index    tidying               // of search
+	ballast  ballast
+	anchored bool  // the ballast is there, or cannot be
+	err      error // of closing the connection
+}
+
+func startWriter(db *DB, c *conn, head int64) (*writer, error) {
+	w := &writer{
+		db: db, c: c, seq: head, failed: newFailures(),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), pending: map[string]statement{},
+		ballast: newBallast(db.dir),
+	}
+	for i, table := range keyTables {
+		k, err := newKeys(c, table)
+		if err != nil {
+			return nil, err
+		}
+		w.keys[i] = k
+	}
+	go w.run()
+	return w, nil
+}
+
+// push queues an op. After close it is refused.
+func (w *writer) push(o *op) {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		o.finish(errClosed)
+		return
+	}
+	w.queue = append(w.queue, o)
+	w.mu.Unlock()
+	w.nudge()
+}
+
+func (w *writer) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (o *op) finish(err error) {
+	if err != nil {
+		o.entries = nil
+	}
+	if err == nil && o.batch != nil {
+		for i, it := range o.batch.items {
+			if it.ID == 0 {
+				it.ID = o.batch.given[i]
+			}
+		}
+	}
+	if o.done != nil {
+		o.done(o.entries, err)
+	}
+	if o.batch != nil && o.batch.release != nil {
+		o.batch.release()
+	}
+}
+
+var errClosed = &a2a.Error{Kind: a2a.KindUnavailable, Message: "Parley is shutting down."}
+
+// close stops taking ops, stores those it has, and closes the connection.
+func (w *writer) close() (clean bool, err error) {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.nudge()
+	<-w.ended
+	return w.sick.Load() == nil, w.err
+}
+
+// wait queues an op and waits for its end. When ctx ends first, the op may still be carried out.
+func (w *writer) waitFor(ctx context.Context, o *op) error {
+	ch := make(chan error, 1)
+	o.wait = true
+	o.done = func(_ []*a2a.Entry, err error) { ch <- err }
+	w.push(o)
+	select {
+	case err := <-ch:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run is the writer's goroutine.
+func (w *writer) run() {
+	defer close(w.ended)
+	probe := time.NewTicker(probeEvery)
+	probe.Stop()
+	probing := false
+	for {
+		w.mu.Lock()
+		ops, closed := w.queue, w.closed
+		w.queue = nil
+		w.mu.Unlock()
+
+		for len(ops) > 0 {
+			n := groupSize(ops)
+			w.commit(ops[:n])
+			ops = ops[n:]
+		}
+		if sick := w.sick.Load() != nil; sick != probing {
+			if probing = sick; sick {
+				probe.Reset(probeEvery)
+			} else {
+				probe.Stop()
+			}
+		}
+		if closed {
+			w.err = w.end()
+			return
+		}
+		if w.idle() && w.rest() {
+			continue
+		}
+		select {
+		case <-w.wake:
+		case <-probe.C:
+			w.probe()
+		}
+	}
+}
+
+// idle reports whether nothing is queued.
+func (w *writer) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue) == 0 && !w.closed
+}
+
+// groupSize returns how many ops go into the next transaction.
+func groupSize(ops []*op) int {
+	bytes := 0
+	for i, o := range ops {
+		if o.do != nil {
+			return max(i, 1)
+		}
+		if bytes += o.batch.size; i > 0 && (i == groupOps || bytes > groupBytes) {
+			return i
+		}
+	}
+	return len(ops)
+}
+
+// commit carries ops out in one transaction and tells their callers, in order.
+func (w *writer) commit(ops []*op) {
+	scrub := ops[0].scrub
+	if scrub {
+		w.scrub("ON")
+	}
+	err := w.try(ops)
+	if scrub {
+		w.scrub("OFF")
+	}
+	switch {
+	case err == nil:
+	case fatal(err):
+		w.fail(err)
+		for _, o := range ops {
+			o.err = explain(err)
+		}
+	case len(ops) == 1:
+		ops[0].err = err
+	default:
+		// One of them is at fault, and it must not take the others along.
+		for i := range ops {
+			w.commit(ops[i : i+1])
+		}
+		return
+	}
+	if err == nil {
+		w.db.hub.publish(w.events, w.seq)
+	}
+	for _, o := range ops {
+		if o.batch != nil {
+			w.failed.note(o)
+			if o.err == nil {
+				w.db.hub.changed(o.batch.changes)
+			}
+		}
+		if o.err == nil && o.after != nil {
+			o.after()
+		}
+		o.finish(o.err)
+	}
+}
+
+// try runs one transaction. An op that was refused without a trace has its err set; any other failure is returned, and
+// then nothing was stored.
+func (w *writer) try(ops []*op) (err error) {
+	w.events = nil
+	if e := w.sick.Load(); e != nil && !ops[0].limps {
+		for _, o := range ops {
+			o.err = e
+		}
+		return nil
+	}
+	begun := w.seq
+	if _, err := w.c.exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	defer func() {
+		clear(w.pending)
+		w.order = w.order[:0]
+		if err != nil {
+			w.c.exec(`ROLLBACK`) // fails when SQLite has rolled back by itself
+			w.seq = begun
+			w.forget()
+		}
+	}()
+	written := false
+	for _, o := range ops {
+		o.err, o.entries = nil, nil
+		switch {
+		case o.do != nil:
+			err = o.do(w.c)
+		default:
+			if o.err = w.failed.check(o); o.err != nil {
+				break
+			}
+			if o.err = o.batch.fault; o.err != nil {
+				w.failed.note(o)
+				break
+			}
+			err = w.write(o)
+			if errors.Is(err, orchestrator.ErrDuplicate) {
+				o.err, err = err, nil
+				w.failed.note(o)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		written = written || o.err == nil
+	}
+	if !written {
+		_, err = w.c.exec(`ROLLBACK`)
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	_, err = w.c.exec(`COMMIT`)
+	return err
+}
+
+// write carries out one batch. ErrDuplicate is returned before anything is written.
+func (w *writer) write(o *op) error {
+	b := o.batch
+	b.given = b.given[:0]
+	if b.receipt != nil {
+		switch n, err := w.c.changed(insertReceipt, b.receipt...); {
+		case err != nil:
+			return err
+		case n == 0:
+			return orchestrator.ErrDuplicate
+		}
+	}
+	if len(b.events) > 0 {
+		if err := w.append(o); err != nil {
+			return err
+		}
+	}
+	for i := range b.rows {
+		s := &b.rows[i]
+		if s.last != "" {
+			if _, ok := w.pending[s.last]; !ok {
+				w.order = append(w.order, s.last)
+			}
+			w.pending[s.last] = *s
+			continue
+		}
+		if err := w.put(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append writes the events of a batch.
+func (w *writer) append(o *op) error {
+	if o.done != nil {
+		o.entries = make([]*a2a.Entry, 0, len(o.batch.events))
+	}
+	for i := range o.batch.events {
+		e := &o.batch.events[i]
+		run, err := w.key(runID(e.RunID))
+		if err != nil {
+			return err
+		}
+		conversation, err := w.key(conversationID(e.ConversationID))
+		if err != nil {
+			return err
+		}
+		w.seq++
+		var body, blob any = e.JSON, nil
+		if e.blob != nil {
+			body, blob = nil, e.blob[:]
+		}
+		if _, err := w.c.exec(insertEvent, w.seq, run, conversation, string(e.Kind), e.at, body, blob); err != nil {
+			return err
+		}
+		entry := a2a.NewEntry(w.seq, fromMilli(e.at), e.JSON, e.Event)
+		w.events = append(w.events, &orchestrator.Event{
+			Entry: entry, RunID: e.RunID, ConversationID: e.ConversationID, Kind: e.Kind,
+		})
+		if o.done != nil {
+			o.entries = append(o.entries, entry)
+		}
+	}
+	return nil
+}
+
+const insertEvent = `INSERT INTO events (seq, run, conversation, kind, at, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+// put runs one statement of a batch. Its arguments stay as they are: it may have to be run again.
+func (w *writer) put(s *statement) error {
+	w.args = append(w.args[:0], s.args...)
+	for i, a := range w.args {
+		switch a.(type) {
+		case runID, conversationID:
+			k, err := w.key(a)
+			if err != nil {
+				return err
+			}
+			w.args[i] = k
+		}
+	}
+	r, err := w.c.exec(s.query, w.args...)
+	if err != nil {
+		return err
+	}
+	if s.then != nil {
+		return s.then(w, r)
+	}
+	return nil
+}
+
+// flush writes the rows that waited for the end of the transaction.
+func (w *writer) flush() error {
+	for _, k := range w.order {
+		s := w.pending[k]
+		if err := w.put(&s); err != nil {
+			return err
+		}
+	}
+	for i := range w.keys {
+		if err := w.keys[i].flush(w.c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops what is remembered of the rows of a transaction that is not to be.
+func (w *writer) forget() {
+	for i := range w.keys {
+		w.keys[i].forget()
+	}
+	w.events = nil
+}
+
+// scrub says whether pages that become free are overwritten.
+func (w *writer) scrub(onOff string) {
+	if err := w.c.pragma(`PRAGMA secure_delete = ` + onOff); err != nil {
+		w.db.log.Warn("secure_delete", "error", err)
+	}
+}
+
+// end closes the connection, the log emptied into the database.
+func (w *writer) end() error {
+	var err error
+	if w.sick.Load() == nil {
+		err = w.checkpoint()
+	}
+	return errors.Join(err, w.c.close())
+}
+
+// checkpoint moves all of the write-ahead log into the database and empties it. A reader may keep it from that; then it
+// happens later.
+func (w *writer) checkpoint() error {
+	return w.c.pragma(`PRAGMA wal_checkpoint(TRUNCATE)`)
+}
+
+// failures remembers the runs whose log would have a hole if more were appended.
+type failures struct {
+	of    map[string]error
+	order []string
+}
+
+// keptFailures bounds the memory: who pipelines has far fewer batches in flight.
+const keptFailures = 1 << 14
+
+func newFailures() *failures { return &failures{of: map[string]error{}} }
+
+// check refuses a batch that follows one that failed. A caller that waits knows what failed and may go on.
+func (f *failures) check(o *op) error {
+	if o.wait || len(f.of) == 0 {
+		return nil
+	}
+	for i := range o.batch.events {
+		if err := f.of[o.batch.events[i].RunID]; err != nil {
+			return fmt.Errorf("an earlier event was not stored: %w", err)
+		}
+	}
+	return nil
+}
+
+// note remembers how an op ended. A duplicate that its caller waited for had nothing in flight behind it.
+func (f *failures) note(o *op) {
+	if o.err == nil && len(f.of) == 0 || o.wait && errors.Is(o.err, orchestrator.ErrDuplicate) {
+		return
+	}
+	for i := range o.batch.events {
+		run := o.batch.events[i].RunID
+		switch _, known := f.of[run]; {
+		case o.err == nil && o.wait:
+			delete(f.of, run)
+		case o.err != nil && !known:
+			f.of[run] = cause(o.err)
+			f.order = append(f.order, run)
+		}
+	}
+	for len(f.order) > keptFailures {
+		delete(f.of, f.order[0])
+		f.order = f.order[1:]
+	}
+}
+
+// cause is the failure itself, without the words that check puts before it.
+func cause(err error) error {
+	for {
+		if _, ok := err.(*a2a.Error); ok {
+			return err
+		}
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
