@@ -32,7 +32,7 @@ test: deps ## install what the tests need, then run all of them, browser include
 check: deps fmt lint uptodate ## what CI runs first: format, vet, staticcheck, generated files, arrows, all tests
 	$(TEST) ./...
 
-dev: build ## serve with demo data, and reload templ, TypeScript and Go on change
+dev: ## serve with demo data, and reload templ, TypeScript and Go on change
 	@build/dev.sh
 
 e2e: ## the tests in a real Chromium alone
