@@ -43,19 +43,19 @@ func ReadEvent(r *jsontext.Reader) Event {
 		switch string(r.Name()) {
 		case "task":
 			t := new(Task)
-			t.ReadJSON(r)
+			t.ReadJSON(r, (*Part).ReadJSON)
 			e = t
 		case "message":
 			m := new(Message)
-			m.ReadJSON(r)
+			m.ReadJSON(r, (*Part).ReadJSON)
 			e = m
 		case "statusUpdate":
 			u := new(StatusUpdate)
-			u.ReadJSON(r)
+			u.ReadJSON(r, (*Part).ReadJSON)
 			e = u
 		case "artifactUpdate":
 			u := new(ArtifactUpdate)
-			u.ReadJSON(r)
+			u.ReadJSON(r, (*Part).ReadJSON)
 			e = u
 		default:
 			r.Skip()
@@ -70,9 +70,12 @@ func ReadEvent(r *jsontext.Reader) Event {
 	return e
 }
 
+// wrapping is how much deeper what we accepted once may lie in what we keep.
+const wrapping = 16
+
 // unmarshal checks b and reads it; an error is an *Error.
 func unmarshal(b []byte, read func(*jsontext.Reader)) error {
-	err := jsontext.Check(b, Limits.JSONDepth)
+	err := jsontext.Check(b, Limits.JSONDepth+wrapping)
 	if err == nil {
 		r := jsontext.NewReader(b)
 		read(r)

@@ -27,8 +27,8 @@ func (m *Message) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// ReadJSON reads a message, for package wire. A role that is missing stays "".
-func (m *Message) ReadJSON(r *jsontext.Reader) {
+// ReadJSON reads a message whose parts are read by part, for package wire. A role that is missing stays "".
+func (m *Message) ReadJSON(r *jsontext.Reader, part PartReader) {
 	*m = Message{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -41,7 +41,7 @@ func (m *Message) ReadJSON(r *jsontext.Reader) {
 		case "role":
 			m.Role = ReadRole(r)
 		case "parts", "content":
-			m.Parts = readParts(r)
+			m.Parts = ReadParts(r, part)
 		case "metadata":
 			m.Metadata = r.RawObject()
 		case "extensions":
@@ -58,7 +58,9 @@ func (m *Message) ReadJSON(r *jsontext.Reader) {
 func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the v1.0 form.
-func (m *Message) UnmarshalJSON(b []byte) error { return unmarshal(b, m.ReadJSON) }
+func (m *Message) UnmarshalJSON(b []byte) error {
+	return unmarshal(b, func(r *jsontext.Reader) { m.ReadJSON(r, (*Part).ReadJSON) })
+}
 
 func appendParts(b []byte, parts []Part) []byte {
 	b = append(b, '[')
@@ -71,14 +73,18 @@ func appendParts(b []byte, parts []Part) []byte {
 	return append(b, ']')
 }
 
-func readParts(r *jsontext.Reader) []Part {
+// PartReader reads a part. Dialects agree on nearly everything else in messages, artifacts and tasks.
+type PartReader func(*Part, *jsontext.Reader)
+
+// ReadParts reads a list of parts, for package wire.
+func ReadParts(r *jsontext.Reader, part PartReader) []Part {
 	var parts []Part
 	for r.Array(); r.Element(); {
 		if parts == nil {
 			parts = make([]Part, 0, 1)
 		}
 		parts = append(parts, Part{})
-		parts[len(parts)-1].ReadJSON(r)
+		part(&parts[len(parts)-1], r)
 	}
 	return parts
 }

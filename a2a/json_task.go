@@ -33,7 +33,7 @@ func (t *Task) AppendJSON(b []byte) []byte {
 }
 
 // ReadJSON reads a task, for package wire.
-func (t *Task) ReadJSON(r *jsontext.Reader) {
+func (t *Task) ReadJSON(r *jsontext.Reader, part PartReader) {
 	*t = Task{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -42,19 +42,11 @@ func (t *Task) ReadJSON(r *jsontext.Reader) {
 		case "contextId":
 			t.ContextID = r.String()
 		case "status":
-			t.Status.ReadJSON(r)
+			t.Status.ReadJSON(r, part)
 		case "artifacts":
-			t.Artifacts = nil
-			for r.Array(); r.Element(); {
-				t.Artifacts = append(t.Artifacts, Artifact{})
-				t.Artifacts[len(t.Artifacts)-1].ReadJSON(r)
-			}
+			t.Artifacts = ReadArtifacts(r, part)
 		case "history":
-			t.History = nil
-			for r.Array(); r.Element(); {
-				t.History = append(t.History, Message{})
-				t.History[len(t.History)-1].ReadJSON(r)
-			}
+			t.History = ReadMessages(r, part)
 		case "metadata":
 			t.Metadata = r.RawObject()
 		default:
@@ -63,11 +55,31 @@ func (t *Task) ReadJSON(r *jsontext.Reader) {
 	}
 }
 
+// ReadArtifacts reads a list of artifacts, for package wire.
+func ReadArtifacts(r *jsontext.Reader, part PartReader) (list []Artifact) {
+	for r.Array(); r.Element(); {
+		list = append(list, Artifact{})
+		list[len(list)-1].ReadJSON(r, part)
+	}
+	return list
+}
+
+// ReadMessages reads a list of messages, for package wire.
+func ReadMessages(r *jsontext.Reader, part PartReader) (list []Message) {
+	for r.Array(); r.Element(); {
+		list = append(list, Message{})
+		list[len(list)-1].ReadJSON(r, part)
+	}
+	return list
+}
+
 // MarshalJSON writes t as v1.0 does.
 func (t Task) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the v1.0 form.
-func (t *Task) UnmarshalJSON(b []byte) error { return unmarshal(b, t.ReadJSON) }
+func (t *Task) UnmarshalJSON(b []byte) error {
+	return unmarshal(b, func(r *jsontext.Reader) { t.ReadJSON(r, (*Part).ReadJSON) })
+}
 
 // AppendJSON appends s as v1.0 writes it. A state that is unknown is left out.
 func (s *TaskStatus) AppendJSON(b []byte) []byte {
@@ -83,7 +95,7 @@ func (s *TaskStatus) AppendJSON(b []byte) []byte {
 }
 
 // ReadJSON reads a status, for package wire.
-func (s *TaskStatus) ReadJSON(r *jsontext.Reader) {
+func (s *TaskStatus) ReadJSON(r *jsontext.Reader, part PartReader) {
 	*s = TaskStatus{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -91,7 +103,7 @@ func (s *TaskStatus) ReadJSON(r *jsontext.Reader) {
 			s.State = ReadTaskState(r)
 		case "message":
 			s.Message = new(Message)
-			s.Message.ReadJSON(r)
+			s.Message.ReadJSON(r, part)
 		case "timestamp":
 			s.Timestamp = r.Time()
 		default:
@@ -104,7 +116,9 @@ func (s *TaskStatus) ReadJSON(r *jsontext.Reader) {
 func (s TaskStatus) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the v1.0 form.
-func (s *TaskStatus) UnmarshalJSON(b []byte) error { return unmarshal(b, s.ReadJSON) }
+func (s *TaskStatus) UnmarshalJSON(b []byte) error {
+	return unmarshal(b, func(r *jsontext.Reader) { s.ReadJSON(r, (*Part).ReadJSON) })
+}
 
 // AppendJSON appends a as v1.0 writes it.
 func (a *Artifact) AppendJSON(b []byte) []byte {
@@ -119,7 +133,7 @@ func (a *Artifact) AppendJSON(b []byte) []byte {
 }
 
 // ReadJSON reads an artifact, for package wire.
-func (a *Artifact) ReadJSON(r *jsontext.Reader) {
+func (a *Artifact) ReadJSON(r *jsontext.Reader, part PartReader) {
 	*a = Artifact{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -130,7 +144,7 @@ func (a *Artifact) ReadJSON(r *jsontext.Reader) {
 		case "description":
 			a.Description = r.String()
 		case "parts":
-			a.Parts = readParts(r)
+			a.Parts = ReadParts(r, part)
 		case "metadata":
 			a.Metadata = r.RawObject()
 		case "extensions":
@@ -145,7 +159,9 @@ func (a *Artifact) ReadJSON(r *jsontext.Reader) {
 func (a Artifact) MarshalJSON() ([]byte, error) { return a.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the v1.0 form.
-func (a *Artifact) UnmarshalJSON(b []byte) error { return unmarshal(b, a.ReadJSON) }
+func (a *Artifact) UnmarshalJSON(b []byte) error {
+	return unmarshal(b, func(r *jsontext.Reader) { a.ReadJSON(r, (*Part).ReadJSON) })
+}
 
 // AppendJSON appends u as v1.0 writes it.
 func (u *StatusUpdate) AppendJSON(b []byte) []byte {
@@ -159,7 +175,7 @@ func (u *StatusUpdate) AppendJSON(b []byte) []byte {
 }
 
 // ReadJSON reads a status update, for package wire.
-func (u *StatusUpdate) ReadJSON(r *jsontext.Reader) {
+func (u *StatusUpdate) ReadJSON(r *jsontext.Reader, part PartReader) {
 	*u = StatusUpdate{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -168,7 +184,7 @@ func (u *StatusUpdate) ReadJSON(r *jsontext.Reader) {
 		case "contextId":
 			u.ContextID = r.String()
 		case "status":
-			u.Status.ReadJSON(r)
+			u.Status.ReadJSON(r, part)
 		case "metadata":
 			u.Metadata = r.RawObject()
 		default:
@@ -181,7 +197,9 @@ func (u *StatusUpdate) ReadJSON(r *jsontext.Reader) {
 func (u StatusUpdate) MarshalJSON() ([]byte, error) { return u.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the v1.0 form.
-func (u *StatusUpdate) UnmarshalJSON(b []byte) error { return unmarshal(b, u.ReadJSON) }
+func (u *StatusUpdate) UnmarshalJSON(b []byte) error {
+	return unmarshal(b, func(r *jsontext.Reader) { u.ReadJSON(r, (*Part).ReadJSON) })
+}
 
 // AppendJSON appends u as v1.0 writes it.
 func (u *ArtifactUpdate) AppendJSON(b []byte) []byte {
@@ -197,7 +215,7 @@ func (u *ArtifactUpdate) AppendJSON(b []byte) []byte {
 }
 
 // ReadJSON reads an artifact update, for package wire.
-func (u *ArtifactUpdate) ReadJSON(r *jsontext.Reader) {
+func (u *ArtifactUpdate) ReadJSON(r *jsontext.Reader, part PartReader) {
 	*u = ArtifactUpdate{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -206,7 +224,7 @@ func (u *ArtifactUpdate) ReadJSON(r *jsontext.Reader) {
 		case "contextId":
 			u.ContextID = r.String()
 		case "artifact":
-			u.Artifact.ReadJSON(r)
+			u.Artifact.ReadJSON(r, part)
 		case "append":
 			u.Append = r.Bool()
 		case "lastChunk":
@@ -223,4 +241,6 @@ func (u *ArtifactUpdate) ReadJSON(r *jsontext.Reader) {
 func (u ArtifactUpdate) MarshalJSON() ([]byte, error) { return u.AppendJSON(nil), nil }
 
 // UnmarshalJSON reads the v1.0 form.
-func (u *ArtifactUpdate) UnmarshalJSON(b []byte) error { return unmarshal(b, u.ReadJSON) }
+func (u *ArtifactUpdate) UnmarshalJSON(b []byte) error {
+	return unmarshal(b, func(r *jsontext.Reader) { u.ReadJSON(r, (*Part).ReadJSON) })
+}

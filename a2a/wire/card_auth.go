@@ -156,16 +156,16 @@ func readRequirements(r *jsontext.Reader) (list []a2a.SecurityRequirement) {
 }
 
 func readScopes(r *jsontext.Reader) []string {
+	scopes := []string{}
 	if r.Null() {
-		return []string{}
+		return scopes
 	}
 	if r.Peek() == '[' {
-		return r.Strings()
+		return append(scopes, r.Strings()...)
 	}
-	scopes := []string{}
 	for r.Object(); r.Member(); {
 		if string(r.Key()) == "list" {
-			scopes = r.Strings()
+			scopes = append(scopes, r.Strings()...)
 		} else {
 			r.Skip()
 		}

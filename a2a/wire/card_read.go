@@ -21,10 +21,8 @@ func DecodeCard(b []byte) (card *a2a.AgentCard, notes []string, err error) {
 		return nil, nil, a2a.JSONError(b, err)
 	}
 	c := cardReader{card: new(a2a.AgentCard)}
-	r := jsontext.NewReader(b)
-	c.read(r)
-	if err := r.Err(); err != nil {
-		return nil, nil, a2a.JSONError(b, err)
+	if err := c.read(jsontext.NewReader(b)); err != nil {
+		return nil, nil, err
 	}
 	if err := c.finish(); err != nil {
 		return nil, nil, err
@@ -50,70 +48,91 @@ func (c *cardReader) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-func (c *cardReader) read(r *jsontext.Reader) {
-	a := c.card
+// read reads the members. One that has the wrong form is left out, with a note, unless nothing works without it.
+func (c *cardReader) read(r *jsontext.Reader) error {
+	if r.Peek() != '{' {
+		return a2a.Errorf(a2a.KindInvalidParams, "the card is not an object")
+	}
 	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
-		case "name":
-			a.Name = r.String()
-		case "description":
-			a.Description = r.String()
-		case "version":
-			a.Version = r.String()
-		case "documentationUrl":
-			a.DocumentationURL = r.String()
-		case "iconUrl":
-			a.IconURL = r.String()
-		case "provider":
-			a.Provider = new(a2a.AgentProvider)
-			for r.Object(); r.Member(); {
-				switch string(r.Name()) {
-				case "organization":
-					a.Provider.Organization = r.String()
-				case "url":
-					a.Provider.URL = r.String()
-				default:
-					r.Skip()
-				}
-			}
-			if *a.Provider == (a2a.AgentProvider{}) {
-				a.Provider = nil
-			}
-		case "supportedInterfaces":
-			a.Interfaces = readInterfaces(r)
-		case "additionalInterfaces":
-			c.additional, c.newer = readInterfaces(r), true
-		case "protocolVersion":
-			c.version = r.String()
-		case "url":
-			c.url = r.String()
-		case "preferredTransport":
-			c.transport, c.newer = r.String(), true
-		case "capabilities":
-			c.readCapabilities(r)
-		case "supportsAuthenticatedExtendedCard":
-			a.Capabilities.ExtendedAgentCard = r.Bool() || a.Capabilities.ExtendedAgentCard
-			c.newer = true
-		case "securitySchemes":
-			a.SecuritySchemes, c.newer = c.readSchemes(r), true
-		case "security", "securityRequirements":
-			if list := readRequirements(r); len(list) > 0 {
-				a.SecurityRequirements = list
-			}
-			c.newer = true
-		case "authentication":
-			c.readAuthentication(r)
-		case "defaultInputModes":
-			a.DefaultInputModes = readModes(r)
-		case "defaultOutputModes":
-			a.DefaultOutputModes = readModes(r)
-		case "skills":
-			a.Skills = readSkills(r)
-		case "signatures":
-			a.Signatures = readSignatures(r)
-		default:
-			r.Skip()
+		name := string(r.Name())
+		value := r.Span()
+		m := jsontext.NewReader(value)
+		c.member(name, m)
+		err := m.Err()
+		if err == nil {
+			continue
 		}
+		switch name {
+		case "name", "url", "supportedInterfaces":
+			return invalid(name, err.Error()).err()
+		}
+		c.note("The card's %s was left out: it %s.", name, err)
+	}
+	return nil
+}
+
+func (c *cardReader) member(name string, r *jsontext.Reader) {
+	a := c.card
+	switch name {
+	case "name":
+		a.Name = r.String()
+	case "description":
+		a.Description = r.String()
+	case "version":
+		a.Version = r.String()
+	case "documentationUrl":
+		a.DocumentationURL = r.String()
+	case "iconUrl":
+		a.IconURL = r.String()
+	case "provider":
+		a.Provider = new(a2a.AgentProvider)
+		for r.Object(); r.Member(); {
+			switch string(r.Name()) {
+			case "organization":
+				a.Provider.Organization = r.String()
+			case "url":
+				a.Provider.URL = r.String()
+			default:
+				r.Skip()
+			}
+		}
+		if *a.Provider == (a2a.AgentProvider{}) {
+			a.Provider = nil
+		}
+	case "supportedInterfaces":
+		a.Interfaces = readInterfaces(r)
+	case "additionalInterfaces":
+		c.additional, c.newer = readInterfaces(r), true
+	case "protocolVersion":
+		c.version = r.String()
+	case "url":
+		c.url = r.String()
+	case "preferredTransport":
+		c.transport, c.newer = r.String(), true
+	case "capabilities":
+		c.readCapabilities(r)
+	case "supportsAuthenticatedExtendedCard":
+		a.Capabilities.ExtendedAgentCard = r.Bool() || a.Capabilities.ExtendedAgentCard
+		c.newer = true
+	case "securitySchemes":
+		a.SecuritySchemes, c.newer = c.readSchemes(r), true
+	case "security", "securityRequirements":
+		if list := readRequirements(r); len(list) > 0 {
+			a.SecurityRequirements = list
+		}
+		c.newer = true
+	case "authentication":
+		c.readAuthentication(r)
+	case "defaultInputModes":
+		a.DefaultInputModes = readModes(r)
+	case "defaultOutputModes":
+		a.DefaultOutputModes = readModes(r)
+	case "skills":
+		a.Skills = readSkills(r)
+	case "signatures":
+		a.Signatures = readSignatures(r)
+	default:
+		r.Skip()
 	}
 }
 
@@ -177,10 +196,6 @@ func (c *cardReader) readCapabilities(r *jsontext.Reader) {
 
 func readSkills(r *jsontext.Reader) (list []a2a.AgentSkill) {
 	for r.Array(); r.Element(); {
-		if len(list) == a2a.Limits.CardSkills {
-			r.Fail(r.Offset(), fmt.Sprintf("is one skill too many: a card may have %d", a2a.Limits.CardSkills))
-			return nil
-		}
 		var s a2a.AgentSkill
 		for r.Object(); r.Member(); {
 			switch string(r.Name()) {
@@ -191,9 +206,9 @@ func readSkills(r *jsontext.Reader) (list []a2a.AgentSkill) {
 			case "description":
 				s.Description = r.String()
 			case "tags":
-				s.Tags = some(r.Strings())
+				s.Tags = r.Strings()
 			case "examples":
-				s.Examples = some(r.Strings())
+				s.Examples = r.Strings()
 			case "inputModes":
 				s.InputModes = readModes(r)
 			case "outputModes":
@@ -211,14 +226,6 @@ func readSkills(r *jsontext.Reader) (list []a2a.AgentSkill) {
 	return list
 }
 
-// some makes an empty list an absent one.
-func some(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
-
 // readModes reads media types; the first drafts wrote words.
 func readModes(r *jsontext.Reader) []string {
 	list := r.Strings()
@@ -232,7 +239,7 @@ func readModes(r *jsontext.Reader) []string {
 			list[i] = "*/*"
 		}
 	}
-	return some(list)
+	return list
 }
 
 func readSignatures(r *jsontext.Reader) (list []a2a.AgentCardSignature) {
@@ -260,6 +267,9 @@ func (c *cardReader) finish() error {
 	a := c.card
 	if a.Name == "" {
 		return &a2a.Error{Kind: a2a.KindInvalidParams, Message: "the card has no name", Field: "name"}
+	}
+	if len(a.Skills) > a2a.Limits.CardSkills {
+		return invalid("skills", fmt.Sprintf("must not be more than %d", a2a.Limits.CardSkills)).err()
 	}
 	if err := c.finishInterfaces(); err != nil {
 		return err

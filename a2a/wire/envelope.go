@@ -118,14 +118,18 @@ func DecodeCall(body []byte) (*Call, error) {
 		return c, a2a.Errorf(a2a.KindInvalidRequest, "the request has no method")
 	case !known:
 		return c, a2a.Errorf(a2a.KindMethodNotFound, "there is no method of that name")
-	case deep != nil:
-		return c, a2a.JSONError(body, deep)
 	}
-	if len(params) == 0 || params[0] == 'n' {
-		if c.Op == OpExtendedCard {
-			return c, nil
+	if deep != nil {
+		if err := jsontext.Check(params, a2a.Limits.JSONDepth-1); err != nil {
+			return c, a2a.JSONError(params, err)
 		}
+		return c, a2a.Errorf(a2a.KindInvalidRequest, "the request is nested too deeply")
+	}
+	switch {
+	case len(params) == 0 || params[0] == 'n':
 		params = []byte("{}")
+	case params[0] != '{':
+		return c, invalid("params", "must be an object").err()
 	}
 	p := jsontext.NewReader(params)
 	of(c.Dialect).readParams(p, c)
@@ -286,10 +290,14 @@ func DecodeReply(d Dialect, op Op, body []byte) (any, error) {
 	if err := r.Err(); err != nil {
 		return nil, invalidReply(a2a.JSONError(result, err))
 	}
-	if err := checkReply(v).err(); err != nil {
-		return nil, err
+	switch f := checkReply(v); {
+	case f == nil:
+		return v, nil
+	case f.kind == a2a.KindTooLarge:
+		return nil, f.err()
+	default:
+		return nil, invalidReply(f.err())
 	}
-	return v, nil
 }
 
 // invalidReply says of an error in a reply that it is the agent's.

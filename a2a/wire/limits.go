@@ -133,6 +133,9 @@ func checkReply(v any) *fault {
 }
 
 func checkTask(t *a2a.Task) *fault {
+	if t.ID == "" {
+		return invalid("id", "must not be empty")
+	}
 	if f := checkStatus(&t.Status); f != nil {
 		return f
 	}

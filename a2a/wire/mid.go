@@ -39,13 +39,13 @@ func (midFamily) kind(code int) a2a.ErrorKind { return kinds[code] }
 
 func (midFamily) details() bool { return false }
 
-func (midFamily) readParams(r *jsontext.Reader, c *Call) { readParams(r, c, readMidMessage) }
+func (midFamily) readParams(r *jsontext.Reader, c *Call) { readParams(r, c, readMidPart) }
 
 func (midFamily) appendParams(b []byte, op Op, params any) []byte {
 	b = append(b, '{')
 	switch p := params.(type) {
 	case *a2a.SendRequest:
-		b = appendMidMessage(append(b, `"message":`...), &p.Message)
+		b = appendMidMessage(append(b, `"message":`...), fromUser(&p.Message))
 		b = appendMidConfiguration(b, &p.Configuration)
 		b = jsontext.AppendObject(b, "metadata", p.Metadata)
 	case *a2a.GetRequest:

@@ -58,23 +58,15 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 		case "contextId":
 			contextID = r.String()
 		case "status":
-			readMidStatus(r, &status)
+			status.ReadJSON(r, readMidPart)
 			hasStatus = true
 		case "artifact":
-			readMidArtifact(r, &artifact)
+			artifact.ReadJSON(r, readMidPart)
 			hasArtifact = true
 		case "artifacts":
-			artifacts = nil
-			for r.Array(); r.Element(); {
-				artifacts = append(artifacts, a2a.Artifact{})
-				readMidArtifact(r, &artifacts[len(artifacts)-1])
-			}
+			artifacts = a2a.ReadArtifacts(r, readMidPart)
 		case "history":
-			history = nil
-			for r.Array(); r.Element(); {
-				history = append(history, a2a.Message{})
-				readMidMessage(r, &history[len(history)-1])
-			}
+			history = a2a.ReadMessages(r, readMidPart)
 		case "metadata":
 			metadata = r.RawObject()
 		case "append":
@@ -86,7 +78,7 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 		case "role":
 			msg().Role = a2a.ReadRole(r)
 		case "parts", "content":
-			msg().Parts = readMidParts(r)
+			msg().Parts = a2a.ReadParts(r, readMidPart)
 		case "extensions":
 			msg().Extensions = r.Strings()
 		case "referenceTaskIds":
@@ -122,85 +114,8 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 	return nil
 }
 
-func readMidStatus(r *jsontext.Reader, s *a2a.TaskStatus) {
-	*s = a2a.TaskStatus{}
-	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
-		case "state":
-			s.State = a2a.ReadTaskState(r)
-		case "message":
-			s.Message = new(a2a.Message)
-			readMidMessage(r, s.Message)
-		case "timestamp":
-			s.Timestamp = r.Time()
-		default:
-			r.Skip()
-		}
-	}
-}
-
-func readMidArtifact(r *jsontext.Reader, a *a2a.Artifact) {
-	*a = a2a.Artifact{}
-	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
-		case "artifactId":
-			a.ID = r.String()
-		case "name":
-			a.Name = r.String()
-		case "description":
-			a.Description = r.String()
-		case "parts":
-			a.Parts = readMidParts(r)
-		case "metadata":
-			a.Metadata = r.RawObject()
-		case "extensions":
-			a.Extensions = r.Strings()
-		default:
-			r.Skip()
-		}
-	}
-}
-
-func readMidMessage(r *jsontext.Reader, m *a2a.Message) {
-	*m = a2a.Message{}
-	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
-		case "messageId":
-			m.ID = r.String()
-		case "contextId":
-			m.ContextID = r.String()
-		case "taskId":
-			m.TaskID = r.String()
-		case "role":
-			m.Role = a2a.ReadRole(r)
-		case "parts", "content":
-			m.Parts = readMidParts(r)
-		case "metadata":
-			m.Metadata = r.RawObject()
-		case "extensions":
-			m.Extensions = r.Strings()
-		case "referenceTaskIds":
-			m.ReferenceTaskIDs = r.Strings()
-		default:
-			r.Skip()
-		}
-	}
-}
-
-func readMidParts(r *jsontext.Reader) []a2a.Part {
-	var parts []a2a.Part
-	for r.Array(); r.Element(); {
-		if parts == nil {
-			parts = make([]a2a.Part, 0, 1)
-		}
-		parts = append(parts, a2a.Part{})
-		readMidPart(r, &parts[len(parts)-1])
-	}
-	return parts
-}
-
 // readMidPart reads a part by its kind; early v0.2 wrote type, some write neither.
-func readMidPart(r *jsontext.Reader, p *a2a.Part) {
+func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 	var (
 		start                  = r.Offset()
 		kind                   string

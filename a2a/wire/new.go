@@ -25,7 +25,7 @@ var newMethods = [...]string{
 func (newFamily) method(op Op) string { return newMethods[op] }
 
 func (newFamily) readParams(r *jsontext.Reader, c *Call) {
-	readParams(r, c, func(r *jsontext.Reader, m *a2a.Message) { m.ReadJSON(r) })
+	readParams(r, c, (*a2a.Part).ReadJSON)
 }
 
 func (newFamily) appendParams(b []byte, op Op, params any) []byte {
@@ -33,7 +33,7 @@ func (newFamily) appendParams(b []byte, op Op, params any) []byte {
 	switch p := params.(type) {
 	case *a2a.SendRequest:
 		b = jsontext.AppendText(b, "tenant", p.Tenant)
-		b = p.Message.AppendJSON(jsontext.AppendName(b, "message"))
+		b = fromUser(&p.Message).AppendJSON(jsontext.AppendName(b, "message"))
 		b = appendNewConfiguration(b, &p.Configuration)
 		b = jsontext.AppendObject(b, "metadata", p.Metadata)
 	case *a2a.GetRequest:
@@ -140,7 +140,7 @@ func (newFamily) readResult(r *jsontext.Reader, op Op) any {
 		}
 	case OpGet, OpCancel:
 		t := new(a2a.Task)
-		t.ReadJSON(r)
+		t.ReadJSON(r, (*a2a.Part).ReadJSON)
 		return t
 	case OpList:
 		p := new(a2a.TaskPage)
@@ -149,7 +149,7 @@ func (newFamily) readResult(r *jsontext.Reader, op Op) any {
 			case "tasks":
 				for r.Array(); r.Element(); {
 					p.Tasks = append(p.Tasks, a2a.Task{})
-					p.Tasks[len(p.Tasks)-1].ReadJSON(r)
+					p.Tasks[len(p.Tasks)-1].ReadJSON(r, (*a2a.Part).ReadJSON)
 				}
 			case "nextPageToken":
 				p.NextPageToken = r.String()

@@ -8,14 +8,14 @@ import (
 )
 
 // The params of NEW and MID differ in few members and contradict each other in none, so they are read together. What
-// differs is how a message looks.
+// differs is how a part looks.
 
 // readParams reads the params of c.Op into c.
-func readParams(r *jsontext.Reader, c *Call, message func(*jsontext.Reader, *a2a.Message)) {
+func readParams(r *jsontext.Reader, c *Call, part a2a.PartReader) {
 	switch c.Op {
 	case OpSend, OpStream:
 		c.Send = new(a2a.SendRequest)
-		readSend(r, c.Send, message)
+		readSend(r, c.Send, part)
 	case OpGet:
 		c.Get = new(a2a.GetRequest)
 		for r.Object(); r.Member(); {
@@ -62,14 +62,14 @@ func readParams(r *jsontext.Reader, c *Call, message func(*jsontext.Reader, *a2a
 	}
 }
 
-func readSend(r *jsontext.Reader, s *a2a.SendRequest, message func(*jsontext.Reader, *a2a.Message)) {
+func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) {
 	id := "" // some write it beside the message
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
 		case "tenant":
 			s.Tenant = r.String()
 		case "message":
-			message(r, &s.Message)
+			s.Message.ReadJSON(r, part)
 		case "messageId":
 			id = r.String()
 		case "configuration":
@@ -93,9 +93,7 @@ func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) {
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
 		case "acceptedOutputModes":
-			if c.AcceptedOutputModes = r.Strings(); len(c.AcceptedOutputModes) == 0 {
-				c.AcceptedOutputModes = nil
-			}
+			c.AcceptedOutputModes = r.Strings()
 		case "taskPushNotificationConfig", "pushNotificationConfig", "pushNotification":
 			c.Push = new(a2a.PushConfig)
 			readPush(r, c.Push)
@@ -185,4 +183,14 @@ func readList(r *jsontext.Reader, l *a2a.ListRequest) {
 			r.Skip()
 		}
 	}
+}
+
+// fromUser lets it be the user who speaks in a request where that was not said.
+func fromUser(m *a2a.Message) *a2a.Message {
+	if m.Role != "" {
+		return m
+	}
+	said := *m
+	said.Role = a2a.RoleUser
+	return &said
 }

@@ -17,8 +17,8 @@ type SSEEvent struct {
 }
 
 // ReadSSE reads a stream as the HTML standard says, leniently: CR, LF and CRLF, missing space after the colon, comments,
-// a byte order mark, a last event without an empty line behind it. An event without data is skipped; an id stays in force
-// until another one comes. Lines and events over a2a.Limits.SSELine and SSEEvent end it with an *a2a.Error of kind
+// a byte order mark, a last event without an empty line behind it. A last line without an end was cut off: it and its event
+// are dropped. An event without data is skipped; an id stays in force until another one comes. Lines and events over a2a.Limits.SSELine and SSEEvent end it with an *a2a.Error of kind
 // KindTooLarge.
 func ReadSSE(r io.Reader) iter.Seq2[SSEEvent, error] {
 	return func(yield func(SSEEvent, error) bool) {
@@ -31,6 +31,9 @@ func ReadSSE(r io.Reader) iter.Seq2[SSEEvent, error] {
 			line, err := lines.next()
 			if err != nil && err != io.EOF {
 				yield(SSEEvent{}, err)
+				return
+			}
+			if err == io.EOF && len(line) > 0 {
 				return
 			}
 			if first {

@@ -244,9 +244,8 @@ func (r *Reader) text() []byte {
 // String reads a string.
 func (r *Reader) String() string { return string(r.text()) }
 
-// Strings reads an array of strings, never nil.
-func (r *Reader) Strings() []string {
-	list := []string{}
+// Strings reads an array of strings; nil when it is empty.
+func (r *Reader) Strings() (list []string) {
 	for r.Array(); r.Element(); {
 		list = append(list, r.String())
 	}
