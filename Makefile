@@ -42,8 +42,8 @@ e2e: ## the tests in a real Chromium alone
 bench: ## Go benchmarks of the hot paths, with allocations
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-bench-history: build ## seed MESSAGES (1,000,000) messages and measure the pages of a real serve
-	@echo "not yet"; exit 1
+bench-history: ## seed MESSAGES (1,000,000) messages and measure the pages of a real serve
+	go test -count=1 -timeout=60m -v -run TestHistory ./app/historytest -messages $(MESSAGES) -dir $(CURDIR)/.cache/history-$(MESSAGES)
 
 crash: ## CYCLES (200) times kill -9 under load, then compare with what was acknowledged
 	go test -count=1 -timeout=40m -v -run TestCrash ./app/crashtest -cycles $(CYCLES)
