@@ -1,10 +1,12 @@
 // A client made with the official JavaScript SDK for v1.0: reads a plan on stdin, prints a line of JSON per check.
-import { randomUUID } from 'node:crypto';
+import { randomUUID, webcrypto } from 'node:crypto';
 import { Role, TaskState, taskStateToJSON } from '@a2a-js/sdk';
 import {
   ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, createAuthenticatingFetchWithRetry,
 } from '@a2a-js/sdk/client';
 import { main } from '../js/check.mjs';
+
+globalThis.crypto ??= webcrypto; // what Debian calls Node is 18; the SDK expects 20
 
 async function dial(url, token) {
   const headers = async () => (token ? { Authorization: `Bearer ${token}` } : {});

@@ -1,12 +1,14 @@
 // An agent made with the official JavaScript SDK for v1.0. It obeys the first word of a message: echo, task, stream,
 // ask, slow, files. Prints "ready URL".
-import { randomUUID } from 'node:crypto';
+import { randomUUID, webcrypto } from 'node:crypto';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import { Role, TaskState } from '@a2a-js/sdk';
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore, UnauthenticatedUser } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler } from '@a2a-js/sdk/server/express';
+
+globalThis.crypto ??= webcrypto; // what Debian calls Node is 18; the SDK expects 20
 
 const canceled = new Set();
 const text = (value) => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' });
