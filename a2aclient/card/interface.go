@@ -1,0 +1,292 @@
+package card
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/a2a"
+	"parley/a2a/wire"
+)
+
+// Speaks returns the dialect in which an interface of that version is spoken, if we can. Only major and minor count. An
+// interface without a version gets MID, as the cards that leave it out are of that age; the client finds out if it is not.
+func Speaks(version string) (wire.Dialect, bool) {
+	version = strings.TrimPrefix(version, "v")
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	switch {
+	case major == "1":
+		return wire.NEW, true
+	case version == "", major == "0" && (minor == "2" || minor == "3"):
+		return wire.MID, true
+	}
+	return 0, false
+}
+
+// rank orders versions, the one to be preferred first.
+func rank(version string) int {
+	switch d, ok := Speaks(version); {
+	case !ok:
+		return 9
+	case d == wire.NEW:
+		return 0
+	case strings.HasPrefix(strings.TrimPrefix(version, "v"), "0.3"):
+		return 1
+	case version != "":
+		return 2
+	}
+	return 3
+}
+
+// Choose picks the interface to use: the highest version that both sides speak, then the agent's own order, among those
+// that speak JSON-RPC.
+func Choose(c *a2a.AgentCard) (a2a.AgentInterface, error) {
+	var (
+		usable   []a2a.AgentInterface
+		bindings []string
+		versions []string
+	)
+	for _, i := range c.Interfaces {
+		if !strings.EqualFold(i.Binding, a2a.BindingJSONRPC) && i.Binding != "" {
+			bindings = appendNew(bindings, i.Binding)
+			continue
+		}
+		if _, ok := Speaks(i.Version); !ok {
+			versions = appendNew(versions, i.Version)
+			continue
+		}
+		i.Binding = a2a.BindingJSONRPC
+		usable = append(usable, i)
+	}
+	if len(usable) > 0 {
+		slices.SortStableFunc(usable, func(a, b a2a.AgentInterface) int { return cmp.Compare(rank(a.Version), rank(b.Version)) })
+		return usable[0], nil
+	}
+	name := c.Name
+	switch {
+	case len(versions) > 0:
+		return a2a.AgentInterface{}, &Error{
+			Kind: KindVersion, Where: WhereUs,
+			What: fmt.Sprintf("%s speaks version %s of A2A; Parley speaks 1.0, 0.3 and 0.2.", name, shorten(strings.Join(versions, " and "))),
+			Do:   "Ask whoever runs the agent for a newer version of it.",
+		}
+	case len(bindings) > 0:
+		return a2a.AgentInterface{}, &Error{
+			Kind: KindNoInterface, Where: WhereUs,
+			What: fmt.Sprintf("%s can be reached over %s only; Parley speaks JSON-RPC.", name, shorten(strings.Join(bindings, " and "))),
+			Do:   "Ask whoever runs the agent to offer JSON-RPC as well.",
+		}
+	}
+	return a2a.AgentInterface{}, invalid("supportedInterfaces", "it names no address at which the agent can be reached")
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// invalid is a card that cannot be used because of one member.
+func invalid(field, why string) *Error {
+	return &Error{
+		Kind: KindCardInvalid, Where: WhereAgent, Field: field,
+		What: fmt.Sprintf("The agent's card cannot be used: %s (%s).", why, field),
+		Do:   "Tell whoever runs the agent which field of its card is wrong.",
+	}
+}
+
+// resolve makes every address in the card absolute, by the address the card came from, and takes out the interfaces that
+// have none that could be used.
+func resolve(c *a2a.AgentCard, base *url.URL) (notes []string, err error) {
+	kept := c.Interfaces[:0:0]
+	var fault *Error
+	for n, i := range c.Interfaces {
+		if strings.EqualFold(i.Binding, a2a.BindingGRPC) {
+			kept = append(kept, i) // host:port, not a URL
+			continue
+		}
+		field := fmt.Sprintf("supportedInterfaces[%d].url", n)
+		u, e := absolute(i.URL, base, field)
+		if e != nil {
+			fault = e
+			notes = append(notes, e.What)
+			continue
+		}
+		if i.Binding == "" || strings.EqualFold(i.Binding, a2a.BindingJSONRPC) {
+			if stripped := stripOperation(u); stripped != "" {
+				notes = append(notes, fmt.Sprintf("The card named the address of one operation (…%s); the agent's own address is used.", stripped))
+			}
+		}
+		i.URL = u.String()
+		kept = append(kept, i)
+	}
+	c.Interfaces = kept
+	if len(kept) == 0 && fault != nil {
+		return notes, fault
+	}
+	return notes, nil
+}
+
+func absolute(s string, base *url.URL, field string) (*url.URL, *Error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	switch {
+	case err != nil:
+		return nil, invalid(field, "an address in it is none")
+	case u.User != nil:
+		return nil, invalid(field, "an address in it holds a name or password")
+	case u.Scheme == "" && u.Host == "" && base == nil:
+		return nil, invalid(field, "an address in it is relative, and nothing says to what")
+	case u.Scheme == "" && base == nil:
+		u.Scheme = "https"
+	case u.Scheme == "":
+		u = base.ResolveReference(u)
+	}
+	if u.Scheme = strings.ToLower(u.Scheme); u.Scheme != "http" && u.Scheme != "https" {
+		return nil, invalid(field, "an address in it is neither http nor https")
+	}
+	if u.Hostname() == "" || strings.ContainsAny(u.Host, " \t\r\n\\") {
+		return nil, invalid(field, "an address in it has no host")
+	}
+	u.Host, u.Fragment, u.RawFragment = strings.ToLower(u.Host), "", ""
+	return u, nil
+}
+
+// operations are the paths that servers put behind their own address; a card that names one of them means the address.
+var operations = []string{
+	"/v1/message:send", "/v1/message:stream", "/message:send", "/message:stream",
+	"/.well-known/agent-card.json", "/.well-known/agent.json",
+}
+
+// stripOperation takes a known operation off the end of the path and returns it, "" when there was none.
+func stripOperation(u *url.URL) string {
+	path := strings.TrimSuffix(u.Path, "/")
+	for _, op := range operations {
+		if base, ok := strings.CutSuffix(path, op); ok {
+			u.Path, u.RawPath = base, ""
+			if u.Path == "" {
+				u.Path = "/"
+			}
+			return op
+		}
+	}
+	return ""
+}
+
+// repair changes the address of the chosen interface where it certainly cannot be reached as written, given where the card
+// was found. note says what was done, "" when nothing was. typed is the same interface at the place where the card was
+// found when that is another host than the card names: only a person can know which is right.
+func repair(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.AgentInterface) {
+	if found == nil {
+		return "", nil
+	}
+	u, err := url.Parse(i.URL)
+	if err != nil {
+		return "", nil
+	}
+	moved := *u
+	moved.Scheme, moved.Host = found.Scheme, found.Host
+	switch {
+	case u.Host == found.Host && u.Scheme == found.Scheme:
+		return "", nil
+	case unspecified(u.Hostname()), loopback(u.Hostname()) && !loopback(found.Hostname()):
+		note = fmt.Sprintf("The card says that the agent is at %s, which from here would be this computer; the address you typed (%s) is used.",
+			u.Host, found.Host)
+	case u.Scheme == "http" && found.Scheme == "https" && u.Hostname() == found.Hostname():
+		note = fmt.Sprintf("The card names %s without encryption, though it was itself fetched over https; https is used.", u.Host)
+	case strings.EqualFold(u.Hostname(), found.Hostname()) || loopback(u.Hostname()) && loopback(found.Hostname()):
+		return "", nil // another port of the same machine
+	default:
+		other := *i
+		other.URL = moved.String()
+		return "", &other
+	}
+	// An unspecified address on the machine itself keeps its port: it may well be another one.
+	if unspecified(u.Hostname()) && loopback(found.Hostname()) && u.Port() != "" {
+		moved.Scheme, moved.Host = u.Scheme, net.JoinHostPort(found.Hostname(), u.Port())
+		note = fmt.Sprintf("The card says that the agent is at %s, which is no address; %s is used.", u.Host, moved.Host)
+	}
+	i.URL = moved.String()
+	return note, nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsUnspecified()
+}
+
+// Origin returns scheme://host of an address, and the port unless it is the scheme's own: the form in which grants and
+// credentials are bound to it.
+func Origin(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("%q is no address", shorten(address))
+	}
+	return originOf(u)
+}
+
+func originOf(u *url.URL) (string, error) {
+	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
+	if host == "" || scheme != "http" && scheme != "https" {
+		return "", fmt.Errorf("%q has no http or https origin", Show(u))
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" && port != map[string]string{"http": "80", "https": "443"}[scheme] {
+		host += ":" + port
+	}
+	return scheme + "://" + host, nil
+}
+
+// Origins lists every origin that using the card may lead to, the chosen interface's first: where the card came from, all
+// its interfaces, and the sign-in servers it names. Approving an agent grants exactly these. Links a person may click
+// (documentation, provider, icon) are not among them.
+func (f *Found) Origins() []string {
+	var out []string
+	add := func(address string) {
+		if address == "" {
+			return
+		}
+		if o, err := Origin(address); err == nil {
+			out = appendNew(out, o)
+		}
+	}
+	add(f.Interface.URL)
+	add(f.URL)
+	for _, i := range f.Card.Interfaces {
+		switch {
+		case strings.EqualFold(i.Binding, a2a.BindingGRPC) && !strings.Contains(i.URL, "://"):
+			add("https://" + i.URL)
+		case f.Declared != "" && i.URL == f.Declared: // replaced: nothing goes there
+		default:
+			add(i.URL)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Card.SecuritySchemes)) {
+		s := f.Card.SecuritySchemes[name]
+		add(s.OpenIDConnectURL)
+		add(s.OAuth2MetadataURL)
+		for _, flow := range s.Flows {
+			add(flow.AuthorizationURL)
+			add(flow.DeviceAuthorizationURL)
+			add(flow.TokenURL)
+			add(flow.RefreshURL)
+		}
+	}
+	return out
+}

@@ -1,0 +1,286 @@
+// Package a2aclient calls remote A2A agents: it sends messages, follows tasks to their end, gets, lists and cancels them.
+// Package card, below it, finds the agents.
+//
+//	Client ── Send, Get, List, Cancel, Find: one exchange each
+//	       ── Stream, Await: follow a task: stream ─cut→ get, subscribe (or poll) ─→ … until it ends or needs somebody
+//
+// What it guarantees:
+//
+//   - Callers see the meaning of A2A v1.0, whatever the agent speaks. When the card turns out to be wrong about that, the
+//     other generation is tried once and remembered.
+//   - A message is sent once. After a timeout, or when anything may have been carried out, it is never sent again; the
+//     error says so in MayHaveRun.
+//   - A broken stream is mended by asking for the task and subscribing again, or by polling where the agent cannot stream,
+//     without loss or duplicates. What could not be had again is reported by a *GapError that ends nothing.
+//   - Events of tasks and contexts other than the one asked for are dropped; a task that has ended stays as it ended.
+//   - Every failure is an *Error. A call ended by its own context returns the context's error.
+//   - Requests go to the agent's own origin and to no other, by the HTTP client given to New. No answer is read beyond
+//     its limit, counted after decompression.
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/a2a"
+	"parley/a2a/wire"
+	"parley/a2aclient/card"
+)
+
+// Options of New. Only HTTP is required.
+type Options struct {
+	// HTTP makes every request: the program's way out, with its own rules about where that may lead. Its redirect policy,
+	// cookies and total timeout are not used.
+	HTTP *http.Client
+
+	Logger *slog.Logger // nil discards
+	Tap    wire.Tap     // is told of every exchange
+	Peer   string       // the name of this agent in what Tap is told
+
+	// Authorize adds credentials to a request. It is called for each one, and only for the interface's own origin.
+	Authorize func(context.Context, *http.Request) error
+
+	Dialect    *wire.Dialect // to begin with; nil goes by the interface's version
+	Extensions []string      // URIs of the extensions that the caller understands
+	SendAnyway bool          // leave out the checks before sending: required extensions, file types
+
+	// Idle is told, at most once per silence, that a stream said nothing for IdleTime. The stream goes on.
+	Idle func(task string, silence time.Duration)
+
+	HeaderTime time.Duration // until an answer begins; default 30 s
+	SendTime   time.Duration // the same for a message to an agent that does not stream, which may work first; default 5 min
+	IdleTime   time.Duration // of silence before Idle is told and the task is asked for in passing; default 60 s
+	PollMin    time.Duration // between two looks at a task that moves; default 1 s
+	PollMax    time.Duration // between two looks at a task that rests; default 30 s
+	Patience   time.Duration // how long a broken connection is tried again before it is an error; default 60 s
+}
+
+// Client calls one agent. It is safe for concurrent use.
+type Client struct {
+	card   *a2a.AgentCard
+	iface  a2a.AgentInterface
+	origin string
+	o      Options
+	http   *http.Client
+	log    *slog.Logger
+
+	url      atomic.Pointer[url.URL] // of the interface, repaired when a redirect said so
+	dialect  atomic.Uint32
+	proven   atomic.Bool // the agent answered in this dialect
+	noStream atomic.Bool // it said that it cannot stream
+	lastID   atomic.Uint64
+}
+
+// New returns a client of the agent behind iface, an interface of c with JSON-RPC and an absolute URL.
+func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error) {
+	if o == nil || o.HTTP == nil {
+		return nil, errors.New("a2aclient: no HTTP client was given")
+	}
+	if c == nil {
+		c = &a2a.AgentCard{}
+	}
+	if iface.Binding != "" && !strings.EqualFold(iface.Binding, a2a.BindingJSONRPC) {
+		return nil, &Error{
+			Kind: card.KindNoInterface, Where: card.WhereUs,
+			What: fmt.Sprintf("%s is to be reached over %s; Parley speaks JSON-RPC.", c.Name, iface.Binding),
+		}
+	}
+	u, err := url.Parse(iface.URL)
+	if err != nil {
+		return nil, fmt.Errorf("a2aclient: the interface has no valid URL")
+	}
+	origin, err := card.Origin(iface.URL)
+	if err != nil || u.User != nil {
+		return nil, fmt.Errorf("a2aclient: the interface's URL must be absolute, http or https, without credentials")
+	}
+	cl := &Client{card: c, iface: iface, origin: origin, o: *o, log: o.Logger}
+	if cl.log == nil {
+		cl.log = slog.New(slog.DiscardHandler)
+	}
+	cl.http = &http.Client{
+		Transport:     o.HTTP.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&cl.o.HeaderTime, 30*time.Second)
+	def(&cl.o.SendTime, 5*time.Minute)
+	def(&cl.o.IdleTime, time.Minute)
+	def(&cl.o.PollMin, time.Second)
+	def(&cl.o.PollMax, 30*time.Second)
+	def(&cl.o.Patience, time.Minute)
+	d, ok := card.Speaks(iface.Version)
+	if o.Dialect != nil {
+		d, ok = *o.Dialect, wire.MethodName(*o.Dialect, wire.OpSend) != ""
+	}
+	if !ok {
+		return nil, &Error{
+			Kind: card.KindVersion, Where: card.WhereUs,
+			What: fmt.Sprintf("%s speaks version %s of A2A, which Parley does not.", cl.name(), iface.Version),
+		}
+	}
+	cl.dialect.Store(uint32(d))
+	cl.url.Store(u)
+	return cl, nil
+}
+
+// Dialect returns what the agent was found to speak so far.
+func (c *Client) Dialect() wire.Dialect { return wire.Dialect(c.dialect.Load()) }
+
+// Streams reports whether the agent is thought to stream.
+func (c *Client) Streams() bool { return c.card.Capabilities.Streaming && !c.noStream.Load() }
+
+func (c *Client) name() string {
+	if n, _ := card.Name(c.card.Name, card.MaxName); n != "" {
+		return n
+	}
+	return "The agent"
+}
+
+// Send sends a message and returns the one *a2a.Task or *a2a.Message that the agent answers.
+func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	if err := c.check(r); err != nil {
+		return nil, err
+	}
+	v, err := c.call(ctx, wire.OpSend, c.addressed(r))
+	if err != nil {
+		return nil, err
+	}
+	e, ok := v.(a2a.Event)
+	if !ok {
+		return nil, c.garbage(wire.OpSend, "the answer to a message is neither a task nor a message")
+	}
+	if t, ok := e.(*a2a.Task); ok && r.Message.TaskID != "" && t.ID != r.Message.TaskID {
+		return nil, c.stranger(t.ID, r.Message.TaskID)
+	}
+	return e, nil
+}
+
+// addressed is r with the interface's tenant.
+func (c *Client) addressed(r *a2a.SendRequest) *a2a.SendRequest {
+	if r.Tenant != "" || c.iface.Tenant == "" {
+		return r
+	}
+	out := *r
+	out.Tenant = c.iface.Tenant
+	return &out
+}
+
+func (c *Client) tenant(given string) string {
+	if given != "" {
+		return given
+	}
+	return c.iface.Tenant
+}
+
+// Get returns a task as it stands.
+func (c *Client) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
+	q := *r
+	q.Tenant = c.tenant(q.Tenant)
+	return c.task(ctx, wire.OpGet, &q, q.ID)
+}
+
+// Cancel asks the agent to stop a task and returns it as it then stands: it may still be working.
+func (c *Client) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
+	q := *r
+	q.Tenant = c.tenant(q.Tenant)
+	return c.task(ctx, wire.OpCancel, &q, q.ID)
+}
+
+func (c *Client) task(ctx context.Context, op wire.Op, params any, id string) (*a2a.Task, error) {
+	v, err := c.call(ctx, op, params)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := v.(*a2a.Task)
+	switch {
+	case !ok:
+		return nil, c.garbage(op, "the answer is no task")
+	case t.ID != id:
+		return nil, c.stranger(t.ID, id)
+	}
+	return t, nil
+}
+
+// List returns a page of the tasks that the agent lets us see.
+func (c *Client) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
+	q := *r
+	q.Tenant = c.tenant(q.Tenant)
+	v, err := c.call(ctx, wire.OpList, &q)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := v.(*a2a.TaskPage)
+	if !ok {
+		return nil, c.garbage(wire.OpList, "the answer is no list of tasks")
+	}
+	return p, nil
+}
+
+// ExtendedCard returns the card that the agent shows to those who signed in.
+func (c *Client) ExtendedCard(ctx context.Context) (*a2a.AgentCard, error) {
+	v, err := c.call(ctx, wire.OpExtendedCard, nil)
+	if err != nil {
+		return nil, err
+	}
+	ac, ok := v.(*a2a.AgentCard)
+	if !ok {
+		return nil, c.garbage(wire.OpExtendedCard, "the answer is no card")
+	}
+	return ac, nil
+}
+
+// Find looks for the task that a message started, in the newest tasks of its context (of all contexts when contextID is
+// ""). It returns nil when there is none or the agent cannot list tasks.
+func (c *Client) Find(ctx context.Context, contextID, messageID string) (*a2a.Task, error) {
+	const pages = 5
+	history := a2a.Limits.History
+	r := &a2a.ListRequest{ContextID: contextID, PageSize: a2a.Limits.PageSize, HistoryLength: &history}
+	for range pages {
+		p, err := c.List(ctx, r)
+		if e := (*Error)(nil); errors.As(err, &e) && e.Kind == card.KindUnsupported {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.Tasks {
+			t := &p.Tasks[i]
+			if contextID != "" && t.ContextID != contextID {
+				continue
+			}
+			for j := range t.History {
+				if t.History[j].ID == messageID {
+					return t, nil
+				}
+			}
+		}
+		if r.PageToken = p.NextPageToken; r.PageToken == "" {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// garbage is an answer that is none of those the protocol allows.
+func (c *Client) garbage(op wire.Op, what string) *Error {
+	return c.answered(op, 0, nil, a2a.Errorf(a2a.KindInvalidAgentResponse, "%s", what))
+}
+
+// stranger is an answer about another task than the one asked for.
+func (c *Client) stranger(got, want string) *Error {
+	c.log.Warn("an agent answered about another task", "agent", c.o.Peer, "asked", want, "got", got)
+	e := c.garbage(wire.OpGet, "the answer is about another task")
+	e.What = fmt.Sprintf("%s answered about another task than the one asked for.", c.name())
+	return e
+}

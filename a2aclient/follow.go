@@ -1,0 +1,315 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/a2a"
+	"parley/a2a/wire"
+	"parley/a2aclient/card"
+)
+
+// follow yields the rest of a task whose id is known, until it ends, needs an answer, or cannot be reached for too long.
+func (f *follower) follow(ctx context.Context) {
+	var (
+		c         = f.c
+		subscribe = c.Streams()
+		pause     = c.o.PollMin
+		failing   time.Time // since when nothing works
+	)
+	for {
+		before := f.yielded
+		var err error
+		resume := f.ids.resume()
+		if !subscribe || resume == "" {
+			err = f.look(ctx)
+		}
+		if !f.done && err == nil && subscribe {
+			err = f.subscribed(ctx, resume)
+			if !f.done && refuses(err) {
+				subscribe, f.ids, err = false, ids{}, nil
+				if resume != "" {
+					continue // nobody has looked yet
+				}
+			}
+		}
+		switch {
+		case f.done:
+			return
+		case ctx.Err() != nil:
+			f.fail(context.Cause(ctx))
+			return
+		case err != nil && !passing(err):
+			f.fail(err)
+			return
+		}
+		if f.yielded > before {
+			pause = c.o.PollMin
+		}
+		if resume != "" && f.yielded == before {
+			f.ids = ids{} // resuming leads nowhere: look instead
+		}
+		rest := pause
+		var e *Error
+		switch {
+		case err == nil || f.yielded > before:
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = time.Now()
+			c.log.Info("the connection to an agent is lost", "agent", c.o.Peer, "task", f.task, "err", err)
+		case time.Since(failing) >= c.o.Patience:
+			f.fail(c.lost(err))
+			return
+		}
+		if subscribe && f.yielded > before {
+			rest = c.o.PollMin / 5 // the stream ended, but it was good for something
+		}
+		if err != nil {
+			f.broken = true
+			if errors.As(err, &e) && e.RetryAfter > rest {
+				rest = min(e.RetryAfter, c.o.PollMax)
+			}
+			rest = min(rest, max(c.o.Patience/4, time.Millisecond))
+		}
+		if err := wait(ctx, rest); err != nil {
+			f.fail(err)
+			return
+		}
+		pause = min(pause+pause/2, c.o.PollMax)
+	}
+}
+
+// passing reports whether err may be gone the next time: nothing but trying again helps.
+func passing(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Kind {
+	case card.KindDNS, card.KindRefused, card.KindUnreachable, card.KindTimeout, card.KindCut, card.KindRateLimited,
+		card.KindUnavailable, card.KindGateway, card.KindGarbage:
+		return true
+	}
+	return e.Kind == card.KindAgent && e.Status >= 500
+}
+
+// refuses reports whether err is the agent's refusal to let us subscribe. What became of the task is another question:
+// some answer that they do not know it when only nothing runs for it.
+func refuses(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Kind {
+	case card.KindTaskNotFound, card.KindTaskEnded, card.KindUnsupported, card.KindAgent, card.KindNotFound, card.KindRedirect,
+		card.KindVersion, card.KindTooLarge:
+		return true
+	}
+	return e.Kind == card.KindGarbage && e.Status != 0
+}
+
+// lost is the end of our patience.
+func (c *Client) lost(err error) *Error {
+	e := &Error{
+		Kind: card.KindCut, Where: card.WhereNetwork, Retry: true, Err: err,
+		What: "The connection to " + c.name() + " was lost and could not be made again.",
+		Do:   "Try again: the task may have gone on meanwhile.",
+	}
+	var last *Error
+	if errors.As(err, &last) {
+		e.Where, e.Raw, e.Status = last.Where, last.What, last.Status
+	}
+	return e
+}
+
+// subscribed yields the events of a subscription until it ends.
+func (f *follower) subscribed(ctx context.Context, resume string) error {
+	x, err := f.c.begin(ctx, f.c.Dialect(), wire.OpSubscribe, &a2a.SubscribeRequest{Tenant: f.c.iface.Tenant, ID: f.task}, resume)
+	if err != nil {
+		return err
+	}
+	f.dirty = true // overlaps and holes where streams meet are found at the end
+	if resume != "" || x.dialect == wire.NEW || !x.streams() {
+		return f.read(ctx, x)
+	}
+	return f.rung(ctx, x)
+}
+
+// rung follows a subscription that does not say where it begins (before v1.0 none does). What it carries cannot be told
+// from what is known already, so it serves as a bell: when it moves, the task is looked at.
+func (f *follower) rung(ctx context.Context, x *exchange) error {
+	bell := make(chan struct{}, 1)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := x.resp.Body.Read(buf)
+			if n > 0 {
+				select {
+				case bell <- struct{}{}:
+				default:
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer func() {
+		x.end(nil, nil)
+		<-over
+	}()
+	for {
+		if err := f.look(ctx); err != nil || f.done {
+			return err
+		}
+		timer := time.NewTimer(f.c.o.PollMax)
+		select {
+		case <-bell:
+			timer.Stop()
+			if err := wait(ctx, f.c.o.PollMin/5); err != nil { // let what comes together be looked at together
+				return err
+			}
+		case <-timer.C:
+		case <-over:
+			timer.Stop()
+			return nil
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// watchdog looks after a stream that says nothing: it tells Options.Idle, asks for the task in passing, and ends the
+// stream when the task moved without it or cannot be asked for. The follower then mends what was missed.
+type watchdog struct {
+	f      *follower
+	x      *exchange
+	ctx    context.Context // ended by stop
+	cancel context.CancelFunc
+	task   atomic.Pointer[string]
+	beats  atomic.Int64
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
+	beaten  int64 // as of the last look
+	bytes   int64
+	told    bool
+	mark    uint64 // of the task as it was at the last look; 0 = not looked
+}
+
+func (f *follower) watch(ctx context.Context, x *exchange) *watchdog {
+	w := &watchdog{f: f, x: x}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(f.c.o.IdleTime, w.look)
+	return w
+}
+
+// beat says that an event came. It is called from the reading goroutine, for each event.
+func (w *watchdog) beat() {
+	if w.beats.Add(1) == 1 || w.task.Load() == nil {
+		if task := w.f.task; task != "" {
+			w.task.Store(&task)
+		}
+	}
+}
+
+// soon ends the stream shortly.
+func (w *watchdog) soon() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopped {
+		w.stopped = true
+		w.timer.Stop()
+		w.timer = time.AfterFunc(w.f.c.o.PollMin, func() { w.x.kill(io.EOF) })
+	}
+}
+
+func (w *watchdog) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.timer.Stop()
+	w.cancel()
+}
+
+// errStale ends a stream that fell behind its task.
+var errStale = errors.New("the stream fell silent while the task went on")
+
+func (w *watchdog) look() {
+	beats, bytes := w.beats.Load(), w.x.bytes.Load()
+	w.mu.Lock()
+	if w.stopped {
+		w.mu.Unlock()
+		return
+	}
+	silent, dead := beats == w.beaten, bytes == w.bytes
+	if !silent {
+		w.told, w.mark = false, 0
+	}
+	w.beaten, w.bytes = beats, bytes
+	tell := silent && !w.told
+	w.told = w.told || silent
+	mark := w.mark
+	w.mu.Unlock()
+
+	task := ""
+	if p := w.task.Load(); p != nil {
+		task = *p
+	}
+	c := w.f.c
+	if tell && c.o.Idle != nil {
+		c.o.Idle(task, c.o.IdleTime)
+	}
+	if silent && task != "" && !w.f.plain {
+		mark = w.ask(task, mark, dead)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopped {
+		w.mark = mark
+		w.timer.Reset(c.o.IdleTime)
+	}
+}
+
+// ask looks at the task and ends the stream when the two have parted. It returns the mark of the task as it is now.
+func (w *watchdog) ask(task string, before uint64, dead bool) uint64 {
+	none := 0
+	t, err := w.f.c.Get(w.ctx, &a2a.GetRequest{ID: task, HistoryLength: &none})
+	if err != nil {
+		if dead && passing(err) {
+			w.x.kill(errStale) // neither the stream nor the agent gives a sign of life
+		}
+		return before
+	}
+	now := markOf(w.f.seen.seed, t)
+	if ended(t.Status.State) || before != 0 && now != before {
+		w.x.kill(errStale)
+	}
+	return now
+}
+
+// markOf is a number that changes when the task does.
+func markOf(seed maphash.Seed, t *a2a.Task) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(string(t.Status.State))
+	h.WriteString(t.Status.Timestamp.String())
+	for i := range t.Artifacts {
+		h.WriteString(t.Artifacts[i].ID)
+		for j := range t.Artifacts[i].Parts {
+			content(&h, &t.Artifacts[i].Parts[j])
+		}
+	}
+	return h.Sum64() | 1
+}

@@ -1,0 +1,496 @@
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"strconv"
+	"time"
+
+	"parley/a2a"
+	"parley/a2a/wire"
+	"parley/a2aclient/card"
+)
+
+// Stream sends a message and yields what comes of it: either one message, or the events of a task until it ends or needs
+// an answer; a task that waits for a sign-in is followed on. A new task begins with a *a2a.Task. Where the agent cannot
+// stream, the message is sent all the same and the task is looked at again and again.
+//
+// A *GapError ends nothing; any other error is the last thing yielded.
+func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		f := c.follower(yield)
+		f.task, f.context, f.continued = r.Message.TaskID, r.Message.ContextID, r.Message.TaskID != ""
+		if err := c.check(r); err != nil {
+			f.fail(err)
+			return
+		}
+		r := c.addressed(r)
+		if c.Streams() {
+			if err := f.stream(ctx, r); !f.unable(err) {
+				return
+			}
+			c.log.Info("an agent does not stream though its card says so", "agent", c.o.Peer)
+		}
+		f.send(ctx, r)
+	}
+}
+
+// Await yields the events of a task until it ends or needs an answer: the task as it stands first, then what changes, by
+// subscription where the agent can, else by looking again and again.
+func (c *Client) Await(ctx context.Context, task string) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		f := c.follower(yield)
+		f.task = task
+		f.follow(ctx)
+	}
+}
+
+// Subscribe yields the events of a task as the agent streams them from now on, until the stream ends. Nothing is mended.
+func (c *Client) Subscribe(ctx context.Context, task string) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		f := c.follower(yield)
+		f.task, f.continued, f.plain = task, true, true
+		err := c.attempt(func(d wire.Dialect) error {
+			x, err := c.begin(ctx, d, wire.OpSubscribe, &a2a.SubscribeRequest{Tenant: c.iface.Tenant, ID: task}, "")
+			if err != nil {
+				return err
+			}
+			return f.read(ctx, x)
+		})
+		if err != nil && !f.done {
+			f.fail(err)
+		}
+	}
+}
+
+// follower yields the events of one task, from however many exchanges, as if they came from one unbroken stream.
+type follower struct {
+	c     *Client
+	yield func(a2a.Event, error) bool
+
+	task      string // "" until the agent named it
+	context   string
+	continued bool // the task existed before
+	plain     bool // a single stream: no reconciling
+
+	seen    progress
+	yielded int  // events so far
+	message bool // the agent answered with a message
+	done    bool // nothing more is to be yielded
+	dirty   bool // something may have been missed: the end is reconciled
+	broken  bool // a connection broke since we last knew how the task stands
+	unknown bool // the agent said that it does not know how the task stands
+
+	ids ids
+}
+
+func (c *Client) follower(yield func(a2a.Event, error) bool) *follower {
+	return &follower{c: c, yield: yield, seen: newProgress()}
+}
+
+// emit yields an event.
+func (f *follower) emit(e a2a.Event) {
+	f.yielded++
+	if !f.yield(e, nil) {
+		f.done = true
+	}
+}
+
+// fail yields the error that ends everything.
+func (f *follower) fail(err error) {
+	if !f.done {
+		f.done = true
+		f.yield(nil, err)
+	}
+}
+
+func (f *follower) gap(reason string) {
+	if !f.done && !f.yield(nil, &GapError{Reason: reason}) {
+		f.done = true
+	}
+}
+
+// unable reports whether err, from the very beginning of a stream, means that the agent does not stream: then nothing was
+// carried out.
+func (f *follower) unable(err error) bool {
+	if f.done || f.yielded > 0 {
+		return false
+	}
+	var e *Error
+	return errors.As(err, &e) && e.Kind == card.KindUnsupported
+}
+
+// stream sends r as a streaming call and follows the task to its end. An error is returned only while nothing was yielded
+// and the agent may be asked in another way.
+func (f *follower) stream(ctx context.Context, r *a2a.SendRequest) error {
+	err := f.c.attempt(func(d wire.Dialect) error {
+		x, err := f.c.begin(ctx, d, wire.OpStream, r, "")
+		if err != nil {
+			return err
+		}
+		return f.read(ctx, x)
+	})
+	switch {
+	case f.done || f.unable(err):
+	case ctx.Err() != nil:
+		f.fail(context.Cause(ctx))
+	case f.message:
+		// Complete, however the connection ended.
+	case f.yielded == 0 && err == nil:
+		f.fail(f.c.unanswered())
+	case f.yielded == 0:
+		f.fail(err)
+	case told(err) && !passing(err):
+		// The agent said that something went wrong: how the task stands now decides.
+		if f.look(ctx); !f.done {
+			f.fail(err)
+		}
+	default:
+		f.broken = err != nil
+		f.follow(ctx)
+	}
+	return err
+}
+
+func told(err error) bool {
+	_, ok := protocol(err)
+	return ok
+}
+
+func (c *Client) unanswered() *Error {
+	e := c.garbage(wire.OpStream, "the stream ended without an answer")
+	e.What = fmt.Sprintf("%s ended the connection without an answer.", c.name())
+	e.Do = "Look whether it did what you asked for before you send it again."
+	return e
+}
+
+// send sends r as a single call and follows the task that it starts.
+func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
+	q := *r
+	q.Configuration.ReturnImmediately = true
+	v, err := f.c.call(ctx, wire.OpSend, &q)
+	if err != nil {
+		f.fail(err)
+		return
+	}
+	e, ok := v.(a2a.Event)
+	if !ok {
+		f.fail(f.c.garbage(wire.OpSend, "the answer to a message is neither a task nor a message"))
+		return
+	}
+	if t, ok := e.(*a2a.Task); ok && f.continued && t.ID != f.task {
+		f.fail(f.c.stranger(t.ID, f.task))
+		return
+	}
+	f.c.noStream.Store(true)
+	if f.take(ctx, e); !f.done && !f.message {
+		f.follow(ctx)
+	}
+}
+
+// read yields the events of one exchange until it ends: f.done says whether that was the end of everything.
+func (f *follower) read(ctx context.Context, x *exchange) (err error) {
+	settled := false
+	w := f.watch(ctx, x)
+	defer func() {
+		w.stop()
+		x.task = f.task
+		x.end(nil, err)
+	}()
+	for fr, err := range x.events() {
+		if err != nil {
+			if f.message {
+				return nil
+			}
+			return err
+		}
+		w.beat()
+		if fr.id != "" && f.ids.repeated(fr.id, maphash.Bytes(f.seen.seed, fr.data)) {
+			f.dirty = true
+			f.c.log.Info("an agent repeated an event", "agent", f.c.o.Peer, "task", f.task, "id", fr.id)
+			continue
+		}
+		if fr.bad != nil {
+			f.c.log.Warn("a frame of a stream could not be read", "agent", f.c.o.Peer, "task", f.task, "err", fr.bad)
+			if !f.dirty && f.yielded > 0 {
+				f.gap("the agent sent something that could not be read")
+			}
+			if f.dirty = true; f.done {
+				return nil
+			}
+			continue
+		}
+		if !settled {
+			settled = true
+			f.c.settle(x.dialect)
+		}
+		if f.take(ctx, fr.event); f.done {
+			return nil
+		}
+		if f.message {
+			w.soon() // a server that does not close after its message is not waited for long
+		}
+	}
+	if f.yielded == 0 && f.dirty && !f.plain {
+		return f.c.garbage(x.op, "no frame of the stream could be read")
+	}
+	return nil
+}
+
+// take yields one event as it came from the agent, if it is one of ours and says something new.
+func (f *follower) take(ctx context.Context, e a2a.Event) {
+	switch e := e.(type) {
+	case *a2a.Task:
+		if !f.ours(e.ID, e.ContextID) {
+			return
+		}
+		if f.begun() {
+			f.merge(e)
+			return
+		}
+		f.begin(e, e)
+	case *a2a.StatusUpdate:
+		if !f.ours(e.TaskID, e.ContextID) {
+			return
+		}
+		switch {
+		case f.begun():
+			f.status(ctx, e)
+		case f.continued:
+			f.begin(first(e), e)
+		default:
+			f.open(ctx, first(e))
+		}
+	case *a2a.ArtifactUpdate:
+		if !f.ours(e.TaskID, e.ContextID) {
+			return
+		}
+		if !f.begun() && !f.continued {
+			f.open(ctx, first(e))
+			return
+		}
+		f.broken = false
+		f.seen.artifact(e)
+		f.emit(e)
+	case *a2a.Message:
+		f.speak(e)
+	}
+}
+
+// begun reports whether the task's own events have begun.
+func (f *follower) begun() bool { return f.yielded > 0 && !f.message }
+
+// ours reports whether an event belongs to the task we follow, and learns its ids from the first one.
+func (f *follower) ours(task, context string) bool {
+	if f.task == "" {
+		f.task = task
+	}
+	if !f.begun() && context != "" {
+		if f.context != "" && f.context != context {
+			f.c.log.Info("an agent answered in another context", "agent", f.c.o.Peer, "asked", f.context, "got", context)
+		}
+		f.context = context
+	}
+	if task == f.task && (context == "" || f.context == "" || context == f.context) {
+		return true
+	}
+	f.c.log.Warn("an event of another task was dropped", "agent", f.c.o.Peer,
+		"task", f.task, "context", f.context, "got_task", task, "got_context", context)
+	return false
+}
+
+// open begins with a task that the agent did not show itself: t, made of its first event.
+func (f *follower) open(ctx context.Context, t *a2a.Task) {
+	if f.dirty && f.look(ctx) == nil {
+		return // what could not be read before may have been the task
+	}
+	f.begin(t, t)
+}
+
+// begin yields e, the first event of the task, which then stands as t says.
+func (f *follower) begin(t *a2a.Task, e a2a.Event) {
+	f.message, f.broken = false, false
+	if _, whole := e.(*a2a.Task); whole {
+		f.seen.reset(t)
+	} else {
+		f.seen.status = t.Status
+	}
+	if f.emit(e); ended(t.Status.State) {
+		f.done = true
+	}
+}
+
+func (f *follower) status(ctx context.Context, e *a2a.StatusUpdate) {
+	s := &e.Status
+	if f.seen.repeats(s) && (!s.Timestamp.IsZero() || s.Message != nil && s.Message.ID != "") {
+		return
+	}
+	if ended(s.State) && f.dirty && !f.plain {
+		f.reconcile(ctx)
+		if f.done {
+			return
+		}
+	}
+	f.broken = false
+	prev := f.seen.status.State
+	if f.seen.status = e.Status; s.State == a2a.TaskStateUnspecified {
+		f.seen.status.State = prev
+	}
+	if f.emit(e); ended(s.State) {
+		f.done = true
+	}
+}
+
+// speak yields a message. Beside a task a message has no place in the protocol; what it says is kept as the task's status.
+func (f *follower) speak(m *a2a.Message) {
+	if f.begun() {
+		if m.TaskID != "" && m.TaskID != f.task {
+			f.c.log.Warn("a message of another task was dropped", "agent", f.c.o.Peer, "task", f.task, "got_task", m.TaskID)
+			return
+		}
+		e := &a2a.StatusUpdate{TaskID: f.task, ContextID: f.context, Status: f.seen.status}
+		e.Status.Message = m
+		f.seen.status = e.Status
+		f.emit(e)
+		return
+	}
+	f.message = true
+	f.emit(m)
+}
+
+// merge yields what a snapshot of the task holds beyond what was yielded.
+func (f *follower) merge(t *a2a.Task) {
+	if f.broken && !f.seen.repeats(&t.Status) {
+		f.gap("the connection broke; what the agent said meanwhile about its progress may be missing")
+		if f.done {
+			return
+		}
+	}
+	f.broken = false
+	for _, e := range f.seen.missing(t) {
+		if f.emit(e); f.done {
+			return
+		}
+	}
+	if ended(f.seen.status.State) {
+		f.done = true
+	}
+}
+
+// reconcile looks at the task before its end is told, since something may have been missed on the way.
+func (f *follower) reconcile(ctx context.Context) {
+	f.dirty = false
+	if err := f.look(ctx); err != nil && !f.done {
+		f.gap("the agent could not be asked whether everything arrived")
+	}
+}
+
+// look asks for the task and yields what is new in it.
+func (f *follower) look(ctx context.Context) error {
+	q := &a2a.GetRequest{ID: f.task}
+	if none := 0; f.begun() {
+		q.HistoryLength = &none
+	}
+	t, err := f.c.Get(ctx, q)
+	if err != nil {
+		return err
+	}
+	if t.Status.State == a2a.TaskStateUnspecified {
+		return f.lost(ctx)
+	}
+	f.unknown = false
+	if !f.begun() {
+		f.context = t.ContextID
+		f.begin(t, t)
+		return nil
+	}
+	if f.context != "" && t.ContextID != "" && t.ContextID != f.context {
+		return f.c.stranger(t.ContextID, f.context)
+	}
+	f.merge(t)
+	return nil
+}
+
+// lost looks once more, after a while, at a task of which the agent says that it does not know how it stands.
+func (f *follower) lost(ctx context.Context) error {
+	if f.unknown {
+		return f.c.answered(wire.OpGet, 0, nil, a2a.Errorf(a2a.KindTaskNotFound, "the state of the task is unknown"))
+	}
+	f.unknown = true
+	if err := wait(ctx, 5*f.c.o.PollMin); err != nil {
+		return err
+	}
+	return f.look(ctx)
+}
+
+// ids recognises events that come twice, by the ids of the stream, and remembers where to resume.
+type ids struct {
+	last    string
+	number  int64 // of last, when ids are rising numbers; 0 otherwise
+	floor   int64 // where the stream was resumed: nothing up to there is new
+	useless bool  // the same id came with different events
+	recent  [64]seenID
+	next    int
+}
+
+type seenID struct {
+	id   string
+	hash uint64
+}
+
+// maxNumber tells positions in a log from times: some agents number their events by the clock, which does not resume.
+const maxNumber = 100_000_000_000
+
+// repeated reports whether the event has been seen, and remembers it.
+func (d *ids) repeated(id string, hash uint64) bool {
+	if d.useless {
+		return false
+	}
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n <= 0 || n > maxNumber {
+		n = 0
+	}
+	if n > 0 && n <= d.floor {
+		return true
+	}
+	if n == 0 || n <= d.number {
+		for i := range d.recent {
+			if d.recent[i].id != id {
+				continue
+			}
+			if d.recent[i].hash == hash {
+				return true
+			}
+			d.useless, d.last, d.number = true, "", 0
+			return false
+		}
+	}
+	d.recent[d.next] = seenID{id, hash}
+	d.next = (d.next + 1) % len(d.recent)
+	d.last, d.number = id, n
+	return false
+}
+
+// resume returns the id to resume behind, "" when the ids do not say.
+func (d *ids) resume() string {
+	if d.number == 0 {
+		return ""
+	}
+	d.floor = d.number
+	return d.last
+}
+
+// wait sleeps, or returns what ended ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
