@@ -7,8 +7,8 @@ import (
 	"parley/a2a"
 )
 
-// Caller talks to remote agents. Ids, contexts and events are the agent's own. Errors are *Fault, or *a2a.Error when
-// the agent answered one.
+// Caller talks to remote agents. Ids, contexts and events are the agent's own; whoever receives an event owns it. Errors
+// are *Fault, or *a2a.Error when the agent answered one. The context says on whose behalf a call is made: OriginOf.
 type Caller interface {
 	// Send sends a message. For an agent that streams it yields the events as they come; otherwise the one Task or
 	// Message that was answered. The sequence ends when the agent ends the stream (after a terminal or interrupted
@@ -32,3 +32,24 @@ type Caller interface {
 type Gap struct{ Reason string }
 
 func (g *Gap) Error() string { return "events may be missing: " + g.Reason }
+
+// Origin says on whose behalf an agent is called: whether stored credentials may be used depends on it, and what is
+// recorded of the exchange belongs to that run.
+type Origin struct {
+	Principal      string
+	RunID          string
+	ConversationID string // "" outside conversations
+}
+
+type originKey struct{}
+
+// WithOrigin returns a context that carries o.
+func WithOrigin(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf returns the origin that ctx carries; the zero Origin when there is none.
+func OriginOf(ctx context.Context) Origin {
+	o, _ := ctx.Value(originKey{}).(Origin)
+	return o
+}

@@ -1,0 +1,374 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/engine"
+)
+
+// reply is an answer to an ask, ready to be carried out.
+type reply struct {
+	message *a2a.Message // for the agent, when it is the agent that asks
+	choice  string
+	decline bool
+	shown   string // for the receipt in the transcript
+	receipt *orchestrator.Receipt
+}
+
+// Answer is orchestrator.Runner's.
+func (d *Driver) Answer(ctx context.Context, id string, a *orchestrator.Answer) error {
+	ask, err := d.store.Ask(ctx, id)
+	if err != nil {
+		return err
+	}
+	if ask.Principal != orchestrator.LocalPrincipal {
+		return orchestrator.ErrNotFound
+	}
+	if ask.State != orchestrator.AskOpen {
+		return askClosed
+	}
+	rep, err := replyTo(ask, a)
+	if err != nil {
+		return err
+	}
+	_, _, err = d.reply(ctx, ask.RunID, ask.ID, rep)
+	return err
+}
+
+var askClosed = &orchestrator.Fault{
+	Kind: "ask-closed", Where: orchestrator.WhereUs, What: "This question is closed already.",
+}
+
+// replyTo makes of what a person gave what the ask wants.
+func replyTo(ask *orchestrator.Ask, a *orchestrator.Answer) (*reply, error) {
+	rep := &reply{choice: a.Choice, decline: a.Decline}
+	if a.Decline {
+		return rep, nil
+	}
+	chosen := slices.IndexFunc(ask.Choices, func(c orchestrator.Choice) bool { return c.ID == a.Choice })
+	if ask.Kind == orchestrator.AskChoice || ask.Kind == orchestrator.AskResend {
+		if chosen < 0 {
+			return nil, &orchestrator.Fault{Kind: "ask-choice", Where: orchestrator.WhereUs, What: "That is none of the choices.", Do: "Pick one of them."}
+		}
+		rep.shown = ask.Choices[chosen].Label
+		return rep, nil
+	}
+	text := a.Text
+	if strings.TrimSpace(text) == "" && chosen >= 0 {
+		text = ask.Choices[chosen].ID
+	}
+	if strings.TrimSpace(text) == "" && a.Data == nil && len(a.Parts) == 0 && ask.Kind == orchestrator.AskSignIn {
+		text = "I have signed in."
+	}
+	if a.Data != nil && !json.Valid(a.Data) {
+		return nil, &orchestrator.Fault{Kind: "bad-json", Where: orchestrator.WhereUs, What: "The data is not valid JSON.", Do: "Correct it and send it again."}
+	}
+	rep.message = &a2a.Message{ID: newID(), Role: a2a.RoleUser, Parts: sayParts(text, a.Parts, a.Data)}
+	if len(rep.message.Parts) == 0 {
+		return nil, &orchestrator.Fault{Kind: "empty", Where: orchestrator.WhereUs, What: "There is no answer to send.", Do: "Write something first."}
+	}
+	rep.shown = shown(rep.message)
+	return rep, nil
+}
+
+// shown is how an answer appears on its receipt.
+func shown(m *a2a.Message) string {
+	var lines []string
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case a2a.PartText:
+			lines = append(lines, p.Text)
+		case a2a.PartData:
+			lines = append(lines, string(p.Data))
+		case a2a.PartURL:
+			lines = append(lines, or(p.Filename, p.URL))
+		default:
+			lines = append(lines, or(p.Filename, "a file"))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// reply closes an ask and lets the run go on: one commit with the intent to send, where something is sent. Without the
+// id of an ask it is the next message of the run's caller, whatever the run is at. The position returned is that of the
+// run's newest event before.
+func (d *Driver) reply(ctx context.Context, id, ask string, a *reply) (*orchestrator.Run, int64, error) {
+	r, err := d.open(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer d.release(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var open *engine.Ask
+	if ask != "" {
+		if open = r.state.Open(ask); open == nil {
+			return nil, 0, askClosed
+		}
+	} else if open, err = r.addressed(a); err != nil {
+		return nil, 0, err
+	}
+	after, err := r.position(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	c := r.change()
+	if a.receipt != nil {
+		c.batch.Receipt = a.receipt
+		a.receipt.RunID, a.receipt.After = id, after
+	}
+	if err := c.take(ctx, open, a); err != nil {
+		r.kill(err)
+		return nil, 0, err
+	}
+	if err := r.proceed(ctx, c); err != nil {
+		return nil, 0, err
+	}
+	r.turn()
+	row := r.row
+	return &row, after, nil
+}
+
+// addressed finds what the next message of an A2A caller answers: the run's open ask, or, while its agent works, nothing
+// (nil): then it is one more message for that agent.
+func (r *run) addressed(a *reply) (*engine.Ask, error) {
+	if r.state.Ended {
+		return nil, a2a.ErrTaskTerminal
+	}
+	st := r.state.Active()
+	if st != nil && r.row.Principal != orchestrator.LocalPrincipal &&
+		r.state.TooOften(st.Agent, engine.Digest(partsOf(a.message)), r.d.now().UnixMilli()) {
+		return nil, &a2a.Error{
+			Kind: a2a.KindRateLimited, RetryAfter: engine.IdenticalWindow * time.Millisecond,
+			Message: "the same message was sent to this task several times within a minute; this looks like a circle",
+		}
+	}
+	if len(r.state.Asks) > 0 {
+		open := &r.state.Asks[0]
+		if open.Kind == orchestrator.AskChoice || open.Kind == orchestrator.AskResend {
+			choice, ok := pick(r.asks[0].Choices, a.message)
+			if !ok {
+				return nil, &a2a.Error{
+					Kind: a2a.KindInvalidParams, Field: "message.parts",
+					Message: "that is none of the choices; name one by its id or its number",
+				}
+			}
+			a.choice, a.shown = choice.ID, choice.Label
+		}
+		return open, nil
+	}
+	if st == nil || st.State != orchestrator.StepAwaiting || st.Task == "" {
+		return nil, &a2a.Error{
+			Kind: a2a.KindUnsupportedOperation, Message: "the task takes no further message before its agent has answered the first",
+		}
+	}
+	return nil, nil
+}
+
+// take logs what a reply to an ask means.
+func (c *change) take(ctx context.Context, ask *engine.Ask, a *reply) error {
+	if ask == nil {
+		st := *c.r.state.Active()
+		next := &engine.Send{
+			Step: st.ID, Agent: st.Agent, Turn: st.Turn + 1, Attempt: 1, Task: st.Task, Context: st.Context,
+		}
+		if err := c.intend(ctx, next, a.message); err != nil {
+			return err
+		}
+		c.say(a2a.TaskStateWorking)
+		return nil
+	}
+	kind := ask.Kind
+	closed := &engine.Answered{Ask: ask.ID, State: orchestrator.AskAnswered, Choice: a.choice, Shown: a.shown}
+	if a.decline {
+		closed.State, closed.Choice = orchestrator.AskDeclined, ""
+		c.close(closed)
+		if kind != orchestrator.AskChoice {
+			c.log(&engine.Stopping{Declined: true})
+		}
+		return nil
+	}
+	c.close(closed)
+	message := a.message
+	switch kind {
+	case orchestrator.AskChoice:
+		c.log(&engine.Planned{Agents: []string{a.choice}, Why: "It was chosen."})
+		message = c.r.asked
+	case orchestrator.AskResend:
+		message = c.r.message
+	}
+	if cmd, ok := c.r.next().(*engine.Send); ok {
+		if err := c.intend(ctx, cmd, message); err != nil {
+			return err
+		}
+		c.say(a2a.TaskStateWorking)
+	}
+	return nil
+}
+
+// turn makes the worker leave what it reads for what the run wants now. r.mu is held.
+func (r *run) turn() {
+	if r.interrupt != nil {
+		r.interrupt()
+	}
+}
+
+// position returns the place of the run's newest event in the log.
+func (r *run) position(ctx context.Context) (int64, error) {
+	r.flush()
+	row, err := r.d.store.Run(ctx, r.row.ID)
+	if err != nil {
+		return 0, err
+	}
+	return row.LastSeq, nil
+}
+
+// Stop is orchestrator.Runner's.
+func (d *Driver) Stop(ctx context.Context, id string) error {
+	row, err := d.store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if row.Principal != orchestrator.LocalPrincipal {
+		return orchestrator.ErrNotFound
+	}
+	r, err := d.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer d.release(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stop(ctx)
+}
+
+// stop logs that somebody wants the run to end, and sees to it. A second stop while the first is under way is the first.
+func (r *run) stop(ctx context.Context) error {
+	if r.state.Ended || r.state.Stopping {
+		return nil
+	}
+	c := r.change()
+	c.log(&engine.Stopping{})
+	if err := r.proceed(ctx, c); err != nil {
+		return err
+	}
+	switch st := r.state.Active(); {
+	case r.state.Ended:
+		r.turn()
+	case st != nil && st.State == orchestrator.StepSending && st.Task == "":
+		r.background(func() { r.giveUp(st.ID) })
+	}
+	return nil
+}
+
+// giveUp ends a run that somebody stopped before its agent had said anything, when the agent still says nothing.
+func (r *run) giveUp(step string) {
+	select {
+	case <-time.After(r.d.grace):
+	case <-r.ctx.Done():
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := r.state.Step(step)
+	if r.state.Ended || !r.state.Stopping || st == nil || st.State != orchestrator.StepSending || st.Task != "" {
+		return
+	}
+	c := r.change()
+	c.log(&engine.Faulted{Step: step, Class: engine.Silent, Fault: &orchestrator.Fault{
+		Kind: "stopped-unanswered", Where: orchestrator.WhereAgent,
+		What: "Stopped before the agent had answered. It may still have received the message.",
+	}})
+	if err := r.proceed(r.ctx, c); err == nil {
+		r.turn()
+	}
+}
+
+// cancelChild carries out engine.Stop and logs what the agent said to it.
+func (r *run) cancelChild(cmd *engine.Stop, through chan<- struct{}) {
+	defer close(through)
+	agent, err := r.d.ports.Agent(r.ctx, cmd.Agent)
+	var t *a2a.Task
+	if err == nil {
+		t, err = r.d.ports.Cancel(r.ctx, agent, cmd)
+	}
+	if errors.Is(err, a2a.ErrTaskNotCancelable) { // it may have ended by itself
+		if now, e := r.d.ports.Get(r.ctx, agent, cmd.Task); e == nil && now.Status.State.Terminal() {
+			t, err = now, nil
+		}
+	}
+	if err == nil && t.Status.State.Terminal() {
+		r.linger()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.state.Ended || r.ctx.Err() != nil:
+	case err == nil:
+		r.take(r.ctx, nil, t)
+		if r.state.Ended {
+			r.turn()
+		}
+	default:
+		r.stopErr = err
+		c := r.change()
+		c.log(&engine.Faulted{Step: cmd.Step, Class: engine.Cancel, Fault: notStopped(err)})
+		if e := r.proceed(r.ctx, c); e == nil && r.state.Ended {
+			r.turn()
+		}
+	}
+}
+
+// linger leaves the stream of a canceled task the time to say so itself, with all that came before.
+func (r *run) linger() {
+	r.mu.Lock()
+	reading := r.working && !r.state.Ended
+	if r.ended == nil {
+		r.ended = make(chan struct{})
+	}
+	ended := r.ended
+	r.mu.Unlock()
+	if !reading {
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(min(r.d.grace, 2*time.Second)):
+	case <-r.ctx.Done():
+	}
+}
+
+// notStopped tells why an agent goes on.
+func notStopped(err error) *orchestrator.Fault {
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		f := &orchestrator.Fault{
+			Kind: "cancel-refused", Where: orchestrator.WhereAgent,
+			What: "The agent refused to stop. It goes on.", Raw: e.Message,
+		}
+		return f
+	}
+	f := &orchestrator.Fault{
+		Kind: "cancel-unreachable", Where: orchestrator.WhereNetwork, Retry: true,
+		What: "The agent could not be asked to stop. It may go on.", Do: "Try to stop it again.",
+	}
+	var cause *orchestrator.Fault
+	if errors.As(err, &cause) {
+		f.Where, f.Raw = cause.Where, cause.What
+	}
+	return f
+}

@@ -1,0 +1,309 @@
+// Package local carries runs out on one machine: one process, one Store, a goroutine for each run that has something to
+// do. It decides nothing itself (package engine does) and calls no agent itself (package steps does); it keeps the order:
+//
+//	decide ─▶ write ─▶ commit ─▶ act ─▶ what the agent says ─▶ append ─▶ decide …
+//
+// Promises:
+//   - nothing goes to an agent before the intent to send it is committed, and nothing an agent says is shown before it
+//     is committed;
+//   - what an agent says is appended in its order, at most 64 events of one run on their way to the disk at a time; the
+//     agent's task id is committed with its first event;
+//   - a run whose process died is carried on by reading: nothing is sent a second time unless the agent is known to act
+//     once on it, or somebody said so;
+//   - a run waiting for somebody costs no goroutine and no memory, unless the agent may go on by itself.
+//
+// Driver serves the local person (orchestrator.Runner). Tasks serves A2A callers: our own agent, and each approved agent
+// behind the gateway.
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/steps"
+)
+
+// Options are the driver's settings. The zero value of each means the default given with it.
+type Options struct {
+	Log *slog.Logger     // discard
+	Now func() time.Time // time.Now
+
+	FirstReply   time.Duration // how long an agent may take to say anything at all to a message: 10 minutes
+	Turn         time.Duration // how long one turn of a task may take: 24 hours
+	CancelWait   time.Duration // how long an agent may take to answer a cancel: 15 seconds
+	StopGrace    time.Duration // how long a stop waits for what the agent says beside that: 10 seconds
+	PollMin      time.Duration // between looks at a task that cannot be followed, at first: 1 second
+	PollMax      time.Duration // and at last: 30 seconds
+	PollFailures int           // looks in a row that may fail: 10
+}
+
+// window is how many events of one run may be on their way to the disk.
+const window = 64
+
+// Driver carries out runs. Create it with New, call Resume before anything is served, and Close at the end.
+type Driver struct {
+	store orchestrator.Store
+	ports steps.Ports
+	now   func() time.Time
+	log   *slog.Logger
+	grace time.Duration
+
+	ctx   context.Context // of all work; done when closing
+	close context.CancelFunc
+	work  sync.WaitGroup
+
+	mu     sync.Mutex
+	live   map[string]*run // runs somebody holds
+	counts map[string]*count
+}
+
+// New returns a driver over store that calls agents through caller.
+func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driver {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.PollFailures == 0 {
+		opts.PollFailures = 10
+	}
+	def(&opts.FirstReply, 10*time.Minute)
+	def(&opts.Turn, 24*time.Hour)
+	def(&opts.CancelWait, 15*time.Second)
+	def(&opts.StopGrace, 10*time.Second)
+	def(&opts.PollMin, time.Second)
+	def(&opts.PollMax, 30*time.Second)
+	d := &Driver{
+		store: store,
+		ports: steps.Ports{
+			Agents: store, Caller: caller, Log: opts.Log,
+			FirstReply: opts.FirstReply, Turn: opts.Turn, CancelWait: opts.CancelWait,
+			PollMin: opts.PollMin, PollMax: opts.PollMax, PollFailures: opts.PollFailures,
+		},
+		now: opts.Now, log: opts.Log, grace: opts.StopGrace,
+		live: map[string]*run{}, counts: map[string]*count{},
+	}
+	d.ctx, d.close = context.WithCancel(context.Background())
+	return d
+}
+
+var _ orchestrator.Runner = (*Driver)(nil)
+
+// Close stops reading from agents and returns when everything read so far is stored, or with ctx. The runs stay as they
+// are; a driver on the same store resumes them.
+func (d *Driver) Close(ctx context.Context) error {
+	d.mu.Lock()
+	d.close()
+	d.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		d.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// start runs f unless the driver is closing, and makes Close wait for it.
+func (d *Driver) start(f func()) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx.Err() != nil {
+		return false
+	}
+	d.work.Add(1)
+	go func() {
+		defer d.work.Done()
+		f()
+	}()
+	return true
+}
+
+// Resume takes up every run that has not ended, by reading what its agent did meanwhile. It returns once all of them are
+// on their way, before any of them has got anywhere.
+func (d *Driver) Resume(ctx context.Context) error {
+	for _, scope := range []string{orchestrator.OwnAgent, gatewayScope} {
+		for row, err := range d.store.OpenRuns(ctx, scope) {
+			if err != nil {
+				return err
+			}
+			if err := d.resume(ctx, row.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// resume takes up one run.
+func (d *Driver) resume(ctx context.Context, id string) error {
+	r, err := d.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer d.release(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.proceed(ctx, r.change())
+}
+
+// revive takes up a run whose events could not be stored, once they can be again.
+func (d *Driver) revive(id string, cause error) {
+	d.log.Error("a run stands still until its events can be stored", "run", id, "err", cause)
+	d.start(func() {
+		for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+			select {
+			case <-d.ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+			if d.store.Healthy() != nil {
+				continue
+			}
+			err := d.resume(d.ctx, id)
+			if err == nil || errors.Is(err, orchestrator.ErrNotFound) {
+				return
+			}
+		}
+	})
+}
+
+// open returns the run of that id, from memory when somebody holds it. The caller releases it.
+func (d *Driver) open(ctx context.Context, id string) (*run, error) {
+	d.mu.Lock()
+	if r := d.live[id]; r != nil {
+		r.holders++
+		d.mu.Unlock()
+		r.mu.Lock()
+		err := r.broken()
+		r.mu.Unlock()
+		if err != nil {
+			d.release(r)
+			return nil, err
+		}
+		return r, nil
+	}
+	r := d.newRun(id)
+	r.mu.Lock()
+	d.live[id] = r
+	d.mu.Unlock()
+	err := r.load(ctx)
+	if err != nil {
+		r.kill(err)
+	}
+	r.mu.Unlock()
+	if err != nil {
+		d.release(r)
+		return nil, err
+	}
+	return r, nil
+}
+
+// release gives back what open, newRun or hold gave.
+func (d *Driver) release(r *run) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.holders--; r.holders == 0 && d.live[r.row.ID] == r {
+		delete(d.live, r.row.ID)
+		r.kill(nil)
+	}
+}
+
+func (d *Driver) hold(r *run) {
+	d.mu.Lock()
+	r.holders++
+	d.mu.Unlock()
+}
+
+// evict makes the next open read the run from the store.
+func (d *Driver) evict(r *run) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[r.row.ID] == r {
+		delete(d.live, r.row.ID)
+	}
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// count is how many runs of one principal are going on.
+type count struct{ running, interrupted int }
+
+// Where a run counts.
+type counted uint8
+
+const (
+	countsNot counted = iota
+	countsRunning
+	countsInterrupted
+)
+
+// recount moves a run from one count of its principal to another.
+func (d *Driver) recount(principal string, from, to counted) {
+	if from == to {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.counts[principal]
+	if c == nil {
+		c = &count{}
+		d.counts[principal] = c
+	}
+	c.add(from, -1)
+	c.add(to, 1)
+	if *c == (count{}) {
+		delete(d.counts, principal)
+	}
+}
+
+func (c *count) add(where counted, n int) {
+	switch where {
+	case countsRunning:
+		c.running += n
+	case countsInterrupted:
+		c.interrupted += n
+	}
+}
+
+// admit reports whether a principal may have one more run.
+func (d *Driver) admit(principal string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.counts[principal]
+	if c == nil {
+		return nil
+	}
+	waiting := a2a.Limits.InterruptedTasks
+	if principal == orchestrator.LocalPrincipal {
+		waiting = a2a.Limits.InterruptedLocal
+	}
+	switch {
+	case c.running >= a2a.Limits.RunningTasks:
+		return &a2a.Error{Kind: a2a.KindRateLimited, RetryAfter: 5 * time.Second, Message: "too many tasks are running; wait until some have ended"}
+	case c.interrupted >= waiting:
+		return &a2a.Error{Kind: a2a.KindRateLimited, RetryAfter: time.Minute, Message: "too many tasks wait for an answer; answer or cancel some first"}
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/engine"
+	"parley/orchestrator/steps"
+)
+
+// run is a run somebody holds: its state in memory, one step ahead of or equal to what is stored. When a write fails the
+// whole of it is thrown away and read again, so memory never knows what the store does not.
+type run struct {
+	d       *Driver
+	holders int // guarded by d.mu
+
+	ctx  context.Context // of everything done for the run
+	kill context.CancelCauseFunc
+
+	window chan struct{} // a slot for each event on its way to the disk
+
+	mu        sync.Mutex
+	row       orchestrator.Run
+	state     engine.State
+	asked     *a2a.Message        // the message the run is for, as its caller sent it
+	intent    *engine.Sending     // the newest
+	message   *a2a.Message        // what it sends
+	config    *engine.Config      // what the caller wants of the answer
+	fresh     bool                // its context is new, so no agent can know it
+	task      bool                // an A2A event is in the log
+	status    a2a.TaskStatus      // the newest
+	fold      *a2a.Task           // the task as logged; nil when nobody needs it yet
+	asks      []*orchestrator.Ask // the open ones
+	hops      int                 // how many agents the message came through, with us
+	counted   counted
+	working   bool
+	interrupt context.CancelFunc // ends what the worker is doing now
+	sent      string             // the engine.Send that this process is carrying out
+	stopSent  string             // the newest engine.Stop that this process carried out
+	stopped   chan struct{}      // closed when that is through
+	stopErr   error              // how it went
+	ended     chan struct{}      // closed at the end; nil while nobody waits
+}
+
+// newRun returns an empty run that is held once. It is not in d.live yet.
+func (d *Driver) newRun(id string) *run {
+	r := &run{d: d, holders: 1, window: make(chan struct{}, window)}
+	r.row.ID = id
+	r.ctx, r.kill = context.WithCancelCause(d.ctx)
+	return r
+}
+
+// broken returns why the run in memory can no longer be used.
+func (r *run) broken() error {
+	if r.d.ctx.Err() != nil {
+		return &a2a.Error{Kind: a2a.KindUnavailable, Message: "Parley is shutting down"}
+	}
+	if r.ctx.Err() != nil {
+		err := context.Cause(r.ctx)
+		if e := (*a2a.Error)(nil); errors.As(err, &e) {
+			return err
+		}
+		return &a2a.Error{Kind: a2a.KindUnavailable, Message: "this could not be stored", Err: err}
+	}
+	return nil
+}
+
+// conversation reports whether the run belongs to a conversation of the local person.
+func (r *run) conversation() bool { return r.row.ConversationID != "" }
+
+func (r *run) address() *steps.Address {
+	a := &steps.Address{Run: r.row.ID, Context: r.row.ContextID, Asked: r.asked}
+	if r.intent != nil && r.intent.Turn == 1 {
+		a.SentID = r.intent.MessageID
+	}
+	return a
+}
+
+// load reads the run: its row, the reducer's state as of the last decision, and the events after that. r.mu is held.
+func (r *run) load(ctx context.Context) error {
+	row, err := r.d.store.Run(ctx, r.row.ID)
+	if err != nil {
+		return err
+	}
+	r.row = *row
+	if err := json.Unmarshal(row.Engine, &r.state); err != nil {
+		return fmt.Errorf("run %s: %w", row.ID, err)
+	}
+	if r.state.Rules != engine.Rules {
+		return fmt.Errorf("run %s was started under rules %d, which this program does not know", row.ID, r.state.Rules)
+	}
+	r.fold = &a2a.Task{ID: row.ID, ContextID: row.ContextID}
+	folded := 0
+	for events, err := range r.d.store.ReadRun(ctx, row.ID, 0) {
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := r.replay(e, folded >= r.state.Events); err != nil {
+				return fmt.Errorf("run %s: %w", row.ID, err)
+			}
+			folded++
+		}
+	}
+	if r.asked == nil && r.intent == nil {
+		return fmt.Errorf("run %s has no message", row.ID)
+	}
+	r.status = r.fold.Status
+	if r.asks, err = r.d.store.OpenAsks(ctx, row.ID); err != nil {
+		return err
+	}
+	if !r.conversation() {
+		defer func() { r.fold = nil }()
+	}
+	r.count()
+	return nil
+}
+
+// replay takes one event of the log into memory; the reducer sees it only when its state does not hold it yet.
+func (r *run) replay(e *orchestrator.Event, decide bool) error {
+	b, err := engine.Decode(e)
+	if err != nil {
+		return err
+	}
+	if s, ok := b.(*engine.Sending); ok {
+		if err := r.remember(s); err != nil {
+			return err
+		}
+	}
+	if e.Kind.A2A() {
+		ev, err := e.Event()
+		if err != nil {
+			return err
+		}
+		if t, ok := ev.(*a2a.Task); ok && r.asked == nil && len(t.History) > 0 {
+			m := t.History[0]
+			r.asked = &m
+		}
+		r.task = true
+	}
+	if err := foldEvent(r.fold, e); err != nil {
+		return err
+	}
+	if decide {
+		r.state.Apply(b)
+	}
+	return nil
+}
+
+// remember keeps the newest intent, and the run's message from the first.
+func (r *run) remember(s *engine.Sending) error {
+	m := new(a2a.Message)
+	if err := json.Unmarshal(s.Message, m); err != nil {
+		return fmt.Errorf("the message: %w", err)
+	}
+	if r.asked == nil {
+		r.asked = m
+	}
+	if r.intent == nil {
+		r.hops, r.config = s.Hops, s.Config
+	}
+	r.intent, r.message = s, m
+	return nil
+}
+
+// foldEvent folds one event of the log into a task. A reply of the caller joins the history behind the question it
+// answers.
+func foldEvent(t *a2a.Task, e *orchestrator.Event) error {
+	switch {
+	case e.Kind == orchestrator.EventSending:
+		var s engine.Sending
+		if err := json.Unmarshal(e.JSON, &s); err != nil {
+			return err
+		}
+		if s.Turn == 1 || s.Attempt > 1 || s.Repeat > 0 {
+			return nil
+		}
+		var m a2a.Message
+		if err := json.Unmarshal(s.Message, &m); err != nil {
+			return err
+		}
+		foldReply(t, m)
+	case e.Kind.A2A():
+		ev, err := e.Event()
+		if err != nil {
+			return err
+		}
+		foldA2A(t, ev)
+	}
+	return nil
+}
+
+// foldA2A applies an event that others may hold too.
+func foldA2A(t *a2a.Task, e a2a.Event) {
+	if task, ok := e.(*a2a.Task); ok {
+		c := *task
+		c.History = slices.Clone(task.History)
+		c.Artifacts = slices.Clone(task.Artifacts)
+		for i := range c.Artifacts {
+			c.Artifacts[i].Parts = slices.Clone(c.Artifacts[i].Parts)
+		}
+		e = &c
+	}
+	t.Apply(e)
+}
+
+func foldReply(t *a2a.Task, m a2a.Message) {
+	if t.Status.Message != nil {
+		t.History = append(t.History, *t.Status.Message)
+		t.Status.Message = nil
+	}
+	m.TaskID, m.ContextID = t.ID, t.ContextID
+	t.History = append(t.History, m)
+}
+
+// folded returns the task as it is logged, reading it again when it is not at hand. r.mu is held.
+func (r *run) folded(ctx context.Context) (*a2a.Task, error) {
+	if r.fold != nil {
+		return r.fold, nil
+	}
+	r.flush()
+	if err := r.broken(); err != nil {
+		return nil, err
+	}
+	return r.d.readTask(ctx, &r.row)
+}
+
+// readTask folds a run's task from the log.
+func (d *Driver) readTask(ctx context.Context, row *orchestrator.Run) (*a2a.Task, error) {
+	t, _, err := d.readTaskTo(ctx, row, math.MaxInt64)
+	return t, err
+}
+
+// readTaskTo folds a run's task up to a position, and returns where that is. Before its agent said anything the task is
+// what was sent.
+func (d *Driver) readTaskTo(ctx context.Context, row *orchestrator.Run, to int64) (*a2a.Task, int64, error) {
+	t := &a2a.Task{ID: row.ID, ContextID: row.ContextID}
+	var at int64
+	var sent *orchestrator.Event
+	for events, err := range d.store.ReadRun(ctx, row.ID, 0) {
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, e := range events {
+			if e.Seq > to {
+				break
+			}
+			if at = e.Seq; sent == nil && e.Kind == orchestrator.EventSending {
+				sent = e
+			}
+			if err := foldEvent(t, e); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	if t.Status.State == a2a.TaskStateUnspecified && sent != nil {
+		r := &run{row: *row}
+		b, err := engine.Decode(sent)
+		if err == nil {
+			err = r.remember(b.(*engine.Sending))
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		t = r.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted, Timestamp: row.Created})
+	}
+	return t, at, nil
+}
+
+// flush returns when nothing of the run is on its way to the disk.
+func (r *run) flush() {
+	for range cap(r.window) {
+		r.window <- struct{}{}
+	}
+	for range cap(r.window) {
+		<-r.window
+	}
+}
+
+// committed is told by the store how one event on its way fared.
+func (r *run) committed(_ []*a2a.Entry, err error) {
+	if err != nil {
+		r.kill(err)
+	}
+	<-r.window
+}
+
+// count puts the run where it counts for its principal.
+func (r *run) count() {
+	to := countsRunning
+	switch {
+	case r.state.Ended:
+		to = countsNot
+	case r.row.State.Interrupted():
+		to = countsInterrupted
+	}
+	if r.counted != to {
+		r.d.recount(r.row.Principal, r.counted, to)
+		r.counted = to
+	}
+}

@@ -1,0 +1,104 @@
+package steps
+
+import (
+	"errors"
+	"strings"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/engine"
+)
+
+// Classify says what a call that failed before the agent answered anything means for the message: whether it may have
+// arrived, and what to tell people.
+func Classify(err error) (engine.Class, *orchestrator.Fault) {
+	f := FaultOf(err)
+	var e *a2a.Error
+	switch {
+	case errors.As(err, &e) && e.Kind != a2a.KindInvalidAgentResponse:
+		return engine.Refused, f
+	case f.Kind == "refused" || f.Kind == "dns":
+		return engine.Unsent, f
+	case f.Where == orchestrator.WhereSignIn, f.Where == orchestrator.WhereUs, f.Kind == "tls":
+		return engine.Refused, f
+	case f.Where == orchestrator.WhereAgent && f.Kind != "timeout":
+		return engine.Refused, f
+	}
+	return engine.Lost, f
+}
+
+// final reports whether asking again for a task cannot help.
+func final(err error) bool {
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		switch e.Kind {
+		case a2a.KindInternal, a2a.KindUnavailable, a2a.KindRateLimited, a2a.KindInvalidAgentResponse, a2a.KindParse:
+			return false
+		}
+		return true
+	}
+	var f *orchestrator.Fault
+	return errors.As(err, &f) && (f.Where == orchestrator.WhereSignIn || f.Where == orchestrator.WhereUs)
+}
+
+// FaultOf tells an error to a person.
+func FaultOf(err error) *orchestrator.Fault {
+	var f *orchestrator.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	var e *a2a.Error
+	if !errors.As(err, &e) {
+		return &orchestrator.Fault{
+			Kind: "broken", Where: orchestrator.WhereNetwork, Retry: true,
+			What: "The connection to the agent was lost.", Do: "Try again.", Raw: shorten(err.Error()),
+		}
+	}
+	f = &orchestrator.Fault{
+		Kind: strings.ReplaceAll(strings.ToLower(string(e.Kind)), "_", "-"), Where: orchestrator.WhereAgent,
+		What: "The agent answered with an error.", Raw: shorten(e.Message),
+	}
+	if e.Message != "" {
+		f.What = "The agent answered with an error: " + shorten(e.Message)
+	}
+	switch e.Kind {
+	case a2a.KindUnauthenticated, a2a.KindForbidden:
+		f.Where, f.Do = orchestrator.WhereSignIn, "Give this agent a credential that it accepts."
+	case a2a.KindRateLimited, a2a.KindUnavailable, a2a.KindInternal:
+		f.Retry, f.Do = true, "Try again later."
+	case a2a.KindTaskNotFound:
+		f.What, f.Do = "The agent does not know this task any more.", "Send the message again."
+		f.Retry = true
+	case a2a.KindContentType:
+		f.Do = "Leave out files or formats that the agent does not take."
+	}
+	return f
+}
+
+// AgentFailed is the fault of a task that its agent ended as failed or rejected.
+func AgentFailed(s a2a.TaskStatus) *orchestrator.Fault {
+	said := ""
+	if s.Message != nil {
+		said = strings.TrimSpace(a2a.Text(s.Message.Parts))
+	}
+	f := &orchestrator.Fault{Kind: "agent-failed", Where: orchestrator.WhereAgent, What: said, Retry: true}
+	if s.State == a2a.TaskStateRejected {
+		f.Kind, f.Retry = "agent-declined", false
+	}
+	switch {
+	case said != "":
+	case s.State == a2a.TaskStateRejected:
+		f.What = "The agent declined and gave no reason."
+	default:
+		f.What = "The agent failed and gave no reason."
+	}
+	return f
+}
+
+// shorten keeps the start of what the other side said.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 500 {
+		return string(r[:499]) + "…"
+	}
+	return s
+}
