@@ -28,12 +28,12 @@ var outbound = map[string][]string{
 	"net/smtp":                     {"Dial", "SendMail"},
 }
 
-// types are harmless as the type of a pointer: it is a value of them that connects.
+// types are harmless as the type of a pointer, and a client is with a Transport: it is a value with the defaults that
+// connects by itself.
 var types = []string{"Client", "Transport", "Dialer"}
 
 // allowed are the exceptions, each with its reason: "file: use".
 var allowed = map[string]string{
-	"app/control.go: net/http.Client":    "speaks to the running program through its own Unix socket",
 	"app/control.go: net/http.Transport": "speaks to the running program through its own Unix socket",
 	"app/instance.go: net.Dialer":        "connects to the running program's own Unix socket",
 }
@@ -78,6 +78,7 @@ func f(c *web.Client) {
 	_ = web.DefaultClient
 	_ = &web.Client{}
 	_ = web.Client{Transport: web.DefaultTransport}
+	_ = &web.Client{Transport: c.Transport}
 	_ = new(web.Transport)
 	var d net.Dialer
 	net.Dial("tcp", "")
@@ -96,7 +97,7 @@ func f(c *web.Client) {
 		_, line, _ := strings.Cut(use, " at line ")
 		got = append(got, line)
 	}
-	if diff := cmp.Diff([]string{"8", "10", "11", "12", "13", "13", "14", "15", "16", "17", "18"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"8", "10", "11", "12", "13", "15", "16", "17", "18", "19"}, got); diff != "" {
 		t.Errorf("lines found (-want +got):\n%s", diff)
 	}
 }
@@ -158,11 +159,20 @@ func usesIn(files *token.FileSet, f *ast.File) []string {
 		}
 		packages[name] = path
 	}
-	pointed := map[ast.Expr]bool{} // X of *X
+	fine := map[ast.Expr]bool{} // a type that is only pointed to, or a client that is given its transport
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.StarExpr:
-			pointed[n.X] = true
+			fine[n.X] = true
+		case *ast.CompositeLit:
+			fine[n.Type] = slices.ContainsFunc(n.Elts, func(e ast.Expr) bool {
+				field, ok := e.(*ast.KeyValueExpr)
+				if !ok {
+					return false
+				}
+				name, ok := field.Key.(*ast.Ident)
+				return ok && name.Name == "Transport"
+			})
 		case *ast.SelectorExpr:
 			id, ok := n.X.(*ast.Ident)
 			if !ok {
@@ -172,7 +182,7 @@ func usesIn(files *token.FileSet, f *ast.File) []string {
 			if !slices.Contains(outbound[path], n.Sel.Name) {
 				return true
 			}
-			if path != "crypto/tls" && slices.Contains(types, n.Sel.Name) && pointed[n] {
+			if path != "crypto/tls" && slices.Contains(types, n.Sel.Name) && fine[n] {
 				return true
 			}
 			found = append(found, path+"."+n.Sel.Name+" at line "+strconv.Itoa(files.Position(n.Pos()).Line))

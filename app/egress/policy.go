@@ -62,14 +62,16 @@ func (t *trip) way(ctx context.Context, o origin) (*http.Transport, context.Cont
 	if t.policy.Public {
 		return t.e.public, nil, nil
 	}
+	r := &Refused{Origin: o.String(), Agent: t.policy.Agent}
 	switch {
+	case t.typedWay != nil:
+		r.Reason, r.Advice = "it is not the address that was typed ("+t.typed.String()+")", "Type this address if it is the one that is meant."
 	case t.policy.Agent != "":
-		return nil, nil, &Refused{Origin: o.String(), Agent: t.policy.Agent, Reason: "it is not among the origins granted to this agent", Advice: "Review the agent and approve this origin to let it be reached."}
-	case t.policy.Typed != "":
-		return nil, nil, &Refused{Origin: o.String(), Reason: "it is not the address that was typed (" + t.typed.String() + ")", Advice: "Type this address if it is the one that is meant."}
+		r.Reason, r.Advice = "it is not among the origins granted to this agent", "Review the agent and approve this origin to let it be reached."
 	default:
-		return nil, nil, &Refused{Origin: o.String(), Reason: "nobody gave leave to reach it", Advice: "Approve this origin for an agent."}
+		r.Reason, r.Advice = "nobody gave leave to reach it", "Approve this origin for an agent."
 	}
+	return nil, nil, r
 }
 
 // grants returns the origins granted to the agent now.
