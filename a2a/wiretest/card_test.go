@@ -1,0 +1,131 @@
+package wiretest_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"parley/a2a"
+	"parley/a2a/wire"
+)
+
+var code = a2a.OAuthFlow{
+	Kind: "authorizationCode", AuthorizationURL: "https://o.example/auth", TokenURL: "https://o.example/token", RefreshURL: "https://o.example/refresh",
+	Scopes: map[string]string{"read": "to read", "write": "to write"}, PKCERequired: true,
+}
+
+var card = a2a.AgentCard{
+	Name: "calc", Description: "It **adds**.", Version: "1.0.0",
+	Provider:         &a2a.AgentProvider{Organization: "Example", URL: "https://a.example"},
+	DocumentationURL: "https://a.example/docs", IconURL: "https://a.example/icon.png",
+	Interfaces: []a2a.AgentInterface{
+		{URL: "https://a.example/rpc", Binding: a2a.BindingJSONRPC, Version: "1.0"},
+		{URL: "https://a.example/rest", Binding: a2a.BindingREST, Version: "1.0", Tenant: "acme"},
+		{URL: "https://a.example/old", Binding: a2a.BindingJSONRPC, Version: "0.3"},
+		{URL: "https://a.example/oldrest", Binding: a2a.BindingREST, Version: "0.3"},
+	},
+	Capabilities: a2a.AgentCapabilities{
+		Streaming: true, PushNotifications: true, ExtendedAgentCard: true,
+		Extensions: []a2a.AgentExtension{{URI: "https://e.example/x", Description: "x", Required: true, Params: a2a.Metadata(`{"a":1}`)}},
+	},
+	SecuritySchemes: map[string]a2a.SecurityScheme{
+		"bearer": {Kind: a2a.SchemeHTTP, Scheme: "bearer", BearerFormat: "JWT", Description: "a token"},
+		"key":    {Kind: a2a.SchemeAPIKey, Name: "X-Key", Location: "header"},
+		"oauth": {Kind: a2a.SchemeOAuth2, OAuth2MetadataURL: "https://o.example/.well-known/oauth", Flows: []a2a.OAuthFlow{
+			code, {Kind: "clientCredentials", TokenURL: "https://o.example/token"},
+		}},
+		"device": {Kind: a2a.SchemeOAuth2, Flows: []a2a.OAuthFlow{{Kind: "deviceCode", DeviceAuthorizationURL: "https://o.example/device", TokenURL: "https://o.example/token"}}},
+		"oidc":   {Kind: a2a.SchemeOpenIDConnect, OpenIDConnectURL: "https://o.example/.well-known/openid-configuration"},
+		"mtls":   {Kind: a2a.SchemeMutualTLS},
+	},
+	SecurityRequirements: []a2a.SecurityRequirement{{"bearer": {}}, {"oauth": {"read"}, "key": {}}, {"device": {}}},
+	DefaultInputModes:    []string{"text/plain"},
+	DefaultOutputModes:   []string{"text/plain", "application/json"},
+	Skills: []a2a.AgentSkill{
+		{ID: "add", Name: "Add", Description: "adds", Tags: []string{"math"}, Examples: []string{"1+1"}, InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"},
+			SecurityRequirements: []a2a.SecurityRequirement{{"oauth": {"write"}}}},
+		{ID: "sub", Name: "Subtract"},
+	},
+	Signatures: []a2a.AgentCardSignature{{Protected: "cA", Signature: "cw", Header: []byte(`{"kid":"1"}`)}},
+}
+
+// newCard is c after a way through v1.0: every flow has a scheme of its own.
+func newCard(c *a2a.AgentCard) *a2a.AgentCard {
+	n := *c
+	n.SecuritySchemes = map[string]a2a.SecurityScheme{}
+	for name, s := range c.SecuritySchemes {
+		if name != "oauth" {
+			n.SecuritySchemes[name] = s
+			continue
+		}
+		for _, f := range s.Flows {
+			one := s
+			one.Flows = []a2a.OAuthFlow{f}
+			n.SecuritySchemes[name+"-"+f.Kind] = one
+		}
+	}
+	n.SecurityRequirements = []a2a.SecurityRequirement{
+		{"bearer": {}}, {"oauth-authorizationCode": {"read"}, "key": {}}, {"oauth-clientCredentials": {"read"}, "key": {}}, {"device": {}},
+	}
+	n.Skills = append([]a2a.AgentSkill(nil), c.Skills...)
+	n.Skills[0].SecurityRequirements = []a2a.SecurityRequirement{{"oauth-authorizationCode": {"write"}}, {"oauth-clientCredentials": {"write"}}}
+	return &n
+}
+
+// midCard is c after a way through v0.3: only its own interfaces, no PKCE, and a bearer token for the device flow.
+func midCard(c *a2a.AgentCard) *a2a.AgentCard {
+	n := *c
+	n.Interfaces = c.Interfaces[2:]
+	n.SecuritySchemes = map[string]a2a.SecurityScheme{}
+	for name, s := range c.SecuritySchemes {
+		switch name {
+		case "oauth":
+			plain := code
+			plain.PKCERequired = false
+			s.Flows = []a2a.OAuthFlow{plain, s.Flows[1]}
+		case "device":
+			s = a2a.SecurityScheme{Kind: a2a.SchemeHTTP, Scheme: "bearer"}
+		}
+		n.SecuritySchemes[name] = s
+	}
+	return &n
+}
+
+func TestCards(t *testing.T) {
+	t.Parallel()
+	plain := a2a.AgentCard{
+		Name: "plain", Interfaces: []a2a.AgentInterface{{URL: "https://p.example/", Binding: a2a.BindingJSONRPC, Version: "1.0"}},
+		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+	}
+	older := plain // what a card of v0.3 makes of an interface of v1.0
+	older.Interfaces = []a2a.AgentInterface{{URL: "https://p.example/", Binding: a2a.BindingJSONRPC, Version: "0.3"}}
+	var files []txtar.File
+	for _, tt := range []struct {
+		name string
+		form wire.CardForm
+		card *a2a.AgentCard
+		want *a2a.AgentCard
+	}{
+		{"full v1.0", wire.CardNEW, &card, newCard(&card)},
+		{"full v0.3", wire.CardMID, &card, midCard(&card)},
+		{"full superset", wire.CardSuperset, &card, newCard(&card)},
+		{"plain v1.0", wire.CardNEW, &plain, &plain},
+		{"plain v0.3", wire.CardMID, &plain, &older},
+		{"plain superset", wire.CardSuperset, &plain, &plain},
+	} {
+		b := wire.AppendCard(nil, tt.form, tt.card)
+		files = append(files, file(tt.name, b))
+		got, notes, err := wire.DecodeCard(b)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", tt.name, err, b)
+		}
+		if tt.card == &card && len(notes) > 0 {
+			t.Errorf("%s: notes on a whole card: %q", tt.name, notes)
+		}
+		if diff := cmp.Diff(tt.want, got, same); diff != "" {
+			t.Errorf("%s was read differently:\n%s", tt.name, diff)
+		}
+	}
+	golden(t, "cards.txtar", files)
+}
