@@ -1,1 +1,187 @@
+// Package frontend is the page: server-rendered HTML, one WebSocket a window that keeps it live, and plain forms. The same
+// handler serves the browser and the window.
+//
+// Promises:
+//   - what a window shows was committed before: it is drawn from items and events of the store, never from memory alone;
+//   - every window of a conversation shows the same thing, whatever it missed; a slow one is behind, and delays nobody;
+//   - nothing an agent wrote reaches the page but escaped, or as sanitised HTML; nothing is fetched from elsewhere
+//     without a click;
+//   - a form works without script; what was typed is not lost when the server says no.
+//
+// Host checks, the session and the security headers are whoever mounts it: see Options.CheckOrigin.
 package frontend
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+// Shell is what a window of our own can do that a page cannot. In a browser there is none.
+type Shell interface {
+	// OpenURL opens an address in the person's browser.
+	OpenURL(address string) error
+	// SetTitle names the window.
+	SetTitle(title string)
+}
+
+// Options of New; nil is fine.
+type Options struct {
+	Logger      *slog.Logger               // nil = discard
+	Shell       Shell                      // nil in a browser
+	Version     string                     // shown in the settings
+	CheckOrigin func(*http.Request) bool   // for the WebSocket; nil = same host
+	Demo        bool                       // demo agents are at hand: the welcome offers them
+	Now         func() time.Time           // nil = time.Now
+	Linger      time.Duration              // how long a conversation stays followed without a window; 0 = 30 s
+	Handle      map[string]http.Handler    // further patterns, such as the storybook's while developing
+	Error       func(*http.Request, error) // told of every failure that was our own; nil = logged only
+}
+
+// Site is the page with all that is live in it.
+type Site struct {
+	store    orchestrator.Store
+	runner   orchestrator.Runner
+	registry orchestrator.Registry
+
+	log    *slog.Logger
+	opts   Options
+	now    func() time.Time
+	md     *markdown
+	assets *assets
+	people *directory
+	pages  *cache[string] // finished articles by item
+	found  *previews      // cards that were previewed and not yet approved
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	ending sync.Mutex // held while wg grows, and while Close begins
+	wg     sync.WaitGroup
+	lobby  *lobby
+	rooms  *rooms
+	opened atomic.Int64 // sockets
+	mux    http.Handler
+}
+
+// New returns the site over a store, a driver and a registry. Close ends it.
+func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestrator.Registry, opts *Options) *Site {
+	s := &Site{store: store, runner: runner, registry: registry}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.log = s.opts.Logger
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.now = s.opts.Now
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.opts.Linger == 0 {
+		s.opts.Linger = 30 * time.Second
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.md = newMarkdown()
+	s.assets = newAssets()
+	s.people = &directory{store: store}
+	s.pages = newCache[string](cachedHTML)
+	s.found = &previews{now: s.now}
+	s.rooms = &rooms{site: s, open: map[string]*room{}}
+	s.lobby = newLobby(s)
+	s.mux = s.routes()
+	s.wg.Go(s.lobby.run)
+	return s
+}
+
+// Handler serves the pages, the files and the socket.
+func (s *Site) Handler() http.Handler { return s.mux }
+
+// Close ends every socket, telling it why, and waits for what is going on. It may be called twice.
+func (s *Site) Close(reason string) {
+	s.ending.Lock()
+	s.cancel(closing(reason))
+	s.ending.Unlock()
+	s.wg.Wait()
+}
+
+// enter counts one more thing that Close waits for; false means that the site is closing.
+func (s *Site) enter() bool {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Add(1)
+	return true
+}
+
+type closing string
+
+func (c closing) Error() string { return string(c) }
+
+// directory knows the agents by id: their names and flags, also of those that were removed.
+type directory struct {
+	store orchestrator.Store
+	mu    sync.Mutex
+	known map[string]view.AgentLink
+}
+
+// link returns how an agent is shown. One that nobody knows any more keeps its id for a name.
+func (d *directory) link(ctx context.Context, id string) view.AgentLink {
+	d.mu.Lock()
+	l, ok := d.known[id]
+	d.mu.Unlock()
+	if ok {
+		return l
+	}
+	a, err := d.store.Agent(ctx, id)
+	if err != nil {
+		return view.AgentLink{ID: id, Name: id, Flag: view.FlagOf(id, hueOf(id))}
+	}
+	l = agentLink(a)
+	d.mu.Lock()
+	if d.known == nil {
+		d.known = map[string]view.AgentLink{}
+	}
+	d.known[id] = l
+	d.mu.Unlock()
+	return l
+}
+
+func (d *directory) forget() {
+	d.mu.Lock()
+	d.known = nil
+	d.mu.Unlock()
+}
+
+func agentLink(a *orchestrator.Agent) view.AgentLink {
+	name := a.Name
+	if name == "" {
+		name = a.ID
+	}
+	return view.AgentLink{ID: a.ID, Name: name, Flag: view.FlagOf(name, a.Hue)}
+}
+
+// hueOf is a stable hue for an agent without one.
+func hueOf(id string) int {
+	h := uint32(2166136261)
+	for i := range len(id) {
+		h = (h ^ uint32(id[i])) * 16777619
+	}
+	return int(h % 12)
+}
+
+// speaker returns who says what an agent says; "" is Parley itself.
+func (s *Site) speaker(ctx context.Context, agent string) view.Speaker {
+	if agent == "" || agent == orchestrator.Auto || agent == orchestrator.OwnAgent {
+		return view.Speaker{Name: "Parley", Parley: true}
+	}
+	l := s.people.link(ctx, agent)
+	return view.Speaker{Name: l.Name, Flag: l.Flag, Href: "/agents/" + agent}
+}

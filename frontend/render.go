@@ -28,7 +28,7 @@ import (
 type markdown struct {
 	md     goldmark.Markdown
 	policy *bluemonday.Policy
-	cache  *cache
+	cache  *cache[[32]byte]
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 )
 
 func newMarkdown() *markdown {
-	m := &markdown{cache: newCache(cachedHTML), policy: policy()}
+	m := &markdown{cache: newCache[[32]byte](cachedHTML), policy: policy()}
 	m.md = goldmark.New(
 		goldmark.WithExtensions(
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
@@ -126,15 +126,15 @@ func (m *markdown) code(out *bytes.Buffer, lang, src string, final bool) {
 }
 
 func codeOpen(lang string) string {
-	return `<figure class="code"><header><span class="cut-line">` + html.EscapeString(language(lang)) +
+	return `<figure class="code"><header><span class="cut-line">` + html.EscapeString(languageName(lang)) +
 		`</span><span class="push"></span><button class="btn icon quiet" type="button" data-copy aria-label="Copy code" title="Copy code">` +
 		`<svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></header><pre tabindex="0"><code>`
 }
 
 const codeClose = "</code></pre></figure>\n"
 
-// language is the name of a language as people write it.
-func language(lang string) string {
+// languageName is the name of a language as people write it.
+func languageName(lang string) string {
 	if lang == "" {
 		return "Text"
 	}
@@ -355,25 +355,25 @@ func box(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStat
 	return ast.WalkContinue, nil
 }
 
-// cache keeps the HTML of finished texts, newest used first, up to a number of bytes.
-type cache struct {
+// cache keeps HTML, what was used last first, up to a number of bytes.
+type cache[K comparable] struct {
 	mu    sync.Mutex
 	max   int
 	size  int
 	order *list.List
-	items map[[32]byte]*list.Element
+	items map[K]*list.Element
 }
 
-type cached struct {
-	key  [32]byte
+type cached[K comparable] struct {
+	key  K
 	html string
 }
 
-func newCache(max int) *cache {
-	return &cache{max: max, order: list.New(), items: map[[32]byte]*list.Element{}}
+func newCache[K comparable](max int) *cache[K] {
+	return &cache[K]{max: max, order: list.New(), items: map[K]*list.Element{}}
 }
 
-func (c *cache) get(key [32]byte) (string, bool) {
+func (c *cache[K]) get(key K) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.items[key]
@@ -381,25 +381,28 @@ func (c *cache) get(key [32]byte) (string, bool) {
 		return "", false
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*cached).html, true
+	return e.Value.(*cached[K]).html, true
 }
 
-func (c *cache) put(key [32]byte, html string) {
+func (c *cache[K]) put(key K, html string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(html) > c.max/4 {
+	if _, ok := c.items[key]; ok || len(html) > c.max/4 {
 		return
 	}
-	if _, ok := c.items[key]; ok {
-		return
-	}
-	c.items[key] = c.order.PushFront(&cached{key, html})
+	c.items[key] = c.order.PushFront(&cached[K]{key, html})
 	c.size += len(html)
 	for c.size > c.max {
-		e := c.order.Back()
-		old := c.order.Remove(e).(*cached)
+		old := c.order.Remove(c.order.Back()).(*cached[K])
 		delete(c.items, old.key)
 		c.size -= len(old.html)
 	}
 }
 
+func (c *cache[K]) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order.Init()
+	clear(c.items)
+	c.size = 0
+}

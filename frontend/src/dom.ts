@@ -43,8 +43,20 @@ export function apply(ops: Op[]): void {
 			case "x": el.remove(); break;
 		}
 	}
+	if (ops.some(([, id]) => id === "items")) days();
 	if (key && !document.contains(focused)) document.querySelector<HTMLElement>(key)?.focus({ preventScroll: true });
+	const here = document.body.dataset.conversation;
+	if (here) document.querySelector(`#chats a[href="/c/${CSS.escape(here)}"]`)?.setAttribute("aria-current", "page");
 	document.dispatchEvent(new Event("parley:changed"));
+}
+
+/** days leaves each day its first line: pieces of a transcript each begin with one. */
+function days(): void {
+	let day = "";
+	for (const d of all<HTMLElement>("#items > [data-day]")) {
+		if (d.dataset.day === day) d.remove();
+		day = d.dataset.day!;
+	}
 }
 
 function keyOf(el: HTMLElement): string {

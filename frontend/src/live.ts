@@ -1,6 +1,6 @@
 // One socket a window. It says where the page stands, gets what happened since, and after a break goes on from there.
 import { apply, byId, type Op } from "./dom";
-import { scroller } from "./page";
+import { heard, scroller } from "./page";
 
 interface Frame { room?: string; seq?: number; last?: number; side?: string; reload?: boolean; ops: Op[] }
 
@@ -22,6 +22,7 @@ export function live(): void {
 		queue = [];
 		const ops = frames.flatMap((f) => f.ops);
 		scroller.keep(() => apply(ops));
+		if (frames.some((f) => f.room)) heard();
 	}
 
 	function take(f: Frame): void {

@@ -54,6 +54,13 @@ function tick(): void {
 	}
 }
 
+/** heard notes that something came: the age of the last event starts anew. */
+export function heard(): void {
+	for (const t of all<HTMLElement>("#pulse [data-age]")) t.dataset.age = String(Date.now() - skew);
+	const title = byId("title")?.textContent;
+	if (title) document.title = `${title} · Parley`;
+}
+
 function clock(ms: number): string {
 	const s = Math.max(0, Math.floor(ms / 1000));
 	const two = (n: number) => String(n).padStart(2, "0");
@@ -74,11 +81,6 @@ async function earlier(): Promise<void> {
 		const ops = (await r.json() as { ops: Op[] }).ops;
 		const from = s.scrollHeight - s.scrollTop;
 		apply(ops);
-		let day = "";
-		for (const d of all<HTMLElement>("#items > [data-day]")) {
-			if (d.dataset.day === day) d.remove();
-			day = d.dataset.day!;
-		}
 		s.scrollTop = s.scrollHeight - from;
 	} finally {
 		fetching = false;

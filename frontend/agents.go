@@ -1,0 +1,198 @@
+package frontend
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+
+	"parley/a2a"
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+func (s *Site) agentsPage(w http.ResponseWriter, r *http.Request) error {
+	return s.agentList(w, r, nil)
+}
+
+// agentPage shows one agent beside the list.
+func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	a, err := s.store.Agent(ctx, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if a.Trust == orchestrator.TrustRemoved {
+		return orchestrator.ErrNotFound
+	}
+	d := s.detail(a)
+	grants, err := s.store.Grants(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	d.Origins = nil
+	for _, g := range grants {
+		d.Origins = append(d.Origins, g.Origin)
+	}
+	if !a.Added.IsZero() {
+		d.Added = a.Added.In(s.now().Location()).Format("2 January 2006, 15:04")
+	}
+	if a.Health.Fault != nil {
+		d.Fault = view.FaultOf(a.Health.Fault, "")
+		d.Fault.Title = "It did not answer the last time"
+	}
+	return s.agentList(w, r, &d)
+}
+
+func (s *Site) agentList(w http.ResponseWriter, r *http.Request, d *view.AgentDetail) error {
+	as, err := s.store.ListAgents(r.Context())
+	if err != nil {
+		return err
+	}
+	var rows []view.AgentRow
+	for _, a := range as {
+		rows = append(rows, view.AgentRow{Link: agentLink(a), State: view.AgentState(a), Detail: rowDetail(a), Local: a.Local})
+	}
+	title := "Agents"
+	if d != nil {
+		title = d.Name
+	}
+	return s.write(w, r, http.StatusOK, view.AgentsPage(s.page(r, title, view.Side{Section: "agents"}), rows, d))
+}
+
+func rowDetail(a *orchestrator.Agent) string {
+	ds := []string{speaks(a)}
+	if !a.Local {
+		ds = append(ds, view.Host(a.Interface.URL))
+	}
+	return strings.Join(slices.DeleteFunc(ds, func(s string) bool { return s == "" }), ", ")
+}
+
+func speaks(a *orchestrator.Agent) string {
+	d := a.Dialect
+	if d == "" && a.Interface.Version != "" {
+		d = "v" + strings.TrimPrefix(a.Interface.Version, "v")
+	}
+	if b := view.Binding(a.Interface.Binding); b != "" && d != "" {
+		return "A2A " + d + " over " + b
+	}
+	return d
+}
+
+// detail puts an agent's card into words.
+func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
+	l := agentLink(a)
+	d := view.AgentDetail{
+		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(a), Review: a.Trust == orchestrator.TrustReview,
+		Speaks: speaks(a), Address: a.Interface.URL, Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON),
+	}
+	c := a.Card
+	if c == nil {
+		return d
+	}
+	var by []string
+	if c.Provider != nil && c.Provider.Organization != "" {
+		by = append(by, "by "+c.Provider.Organization)
+	}
+	if c.Version != "" {
+		by = append(by, "version "+c.Version)
+	}
+	d.By = strings.Join(by, ", ")
+	d.Description = s.md.HTML(c.Description)
+	for _, i := range c.Interfaces {
+		if i.URL != a.Interface.URL || i.Binding != a.Interface.Binding || i.Version != a.Interface.Version {
+			d.Also = append(d.Also, "also v"+i.Version+" over "+view.Binding(i.Binding))
+		}
+	}
+	d.Also = slices.Compact(d.Also)
+	for _, is := range []struct {
+		on   bool
+		word string
+	}{{c.Capabilities.Streaming, "Streaming"}, {c.Capabilities.PushNotifications, "Push"}, {c.Capabilities.ExtendedAgentCard, "Extended card"}} {
+		if is.on {
+			d.Can = append(d.Can, is.word)
+		}
+	}
+	for _, e := range c.Capabilities.Extensions {
+		d.Can = append(d.Can, "Extension "+e.URI)
+	}
+	d.Takes, d.Gives = strings.Join(c.DefaultInputModes, ", "), strings.Join(c.DefaultOutputModes, ", ")
+	names := make([]string, 0, len(c.SecuritySchemes))
+	for n := range c.SecuritySchemes {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		sc := c.SecuritySchemes[n]
+		d.SignIn = append(d.SignIn, view.Scheme(sc))
+		d.NeedsSecret = d.NeedsSecret || sc.Kind == a2a.SchemeHTTP || sc.Kind == a2a.SchemeAPIKey
+	}
+	for _, sk := range c.Skills {
+		v := view.Skill{Name: sk.Name, Description: s.md.HTML(sk.Description), Tags: sk.Tags}
+		for _, e := range sk.Examples {
+			if len(v.Examples) < 4 {
+				v.Examples = append(v.Examples, example(a.ID, e))
+			}
+		}
+		d.Skills = append(d.Skills, v)
+	}
+	return d
+}
+
+func pretty(b []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, b, "", "  ") != nil {
+		return string(b)
+	}
+	return out.String()
+}
+
+func (s *Site) removeAgent(w http.ResponseWriter, r *http.Request) error {
+	if err := s.registry.Remove(r.Context(), r.PathValue("id")); err != nil {
+		return err
+	}
+	s.agentsChanged()
+	return moved(w, r, "/agents")
+}
+
+func (s *Site) agentsChanged() {
+	s.people.forget()
+	s.pages.clear()
+	s.lobby.mark()
+}
+
+func (s *Site) setCredential(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	c := credential(r)
+	if c == nil {
+		return badRequest("There is no secret to keep.")
+	}
+	id := r.PathValue("id")
+	if err := s.registry.SetCredential(r.Context(), id, c); err != nil {
+		return err
+	}
+	return moved(w, r, "/agents/"+url.PathEscape(id))
+}
+
+// credential reads a secret from a form; nil when none was typed.
+func credential(r *http.Request) *orchestrator.Credential {
+	secret := strings.TrimSpace(r.FormValue("secret"))
+	if secret == "" {
+		return nil
+	}
+	c := &orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: orchestrator.Secret(secret)}
+	switch r.FormValue("kind") {
+	case "key":
+		c.Kind, c.Scheme, c.Location = a2a.SchemeAPIKey, "", "header"
+		c.Header = strings.TrimSpace(r.FormValue("header"))
+		if l := r.FormValue("location"); l == "query" || l == "cookie" {
+			c.Location = l
+		}
+	case "basic":
+		c.Scheme, c.User = "Basic", r.FormValue("user")
+	}
+	return c
+}

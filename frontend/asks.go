@@ -1,0 +1,156 @@
+package frontend
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+// askView puts an ask into words: the question itself is the title where it is short.
+func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
+	v := view.Ask{ID: a.ID, Kind: a.Kind, Speaker: s.speaker(ctx, a.AgentID), Choices: a.Choices, Opened: a.Opened}
+	v.Goes = s.host(ctx, a.AgentID)
+	prompt := strings.TrimSpace(a.Prompt)
+	switch a.Kind {
+	case orchestrator.AskSignIn:
+		v.Title = "Sign in so that " + v.Speaker.Name + " can go on"
+		v.Goes = ""
+		for i, l := range a.Links {
+			host, ok := safe(l.URL)
+			if !ok || host == "" {
+				continue
+			}
+			label := "Open " + host
+			if len(v.Links) == 0 {
+				label = "Open sign-in page"
+			}
+			v.Links = append(v.Links, view.AskLink{Label: label, Host: host, Href: "/asks/" + url.PathEscape(a.ID) + "/links/" + strconv.Itoa(i)})
+		}
+	case orchestrator.AskResend:
+		v.Title, v.Goes = "It may have arrived. Send again?", ""
+	default:
+		v.Title = v.Speaker.Name + " needs your answer"
+		if len([]rune(prompt)) <= 90 && !strings.ContainsAny(prompt, "\n*`[_#<|") && prompt != "" {
+			v.Title, prompt = prompt, ""
+		}
+		if a.Schema != nil {
+			v.Form = newForm(a.ID, a.Schema)
+		}
+	}
+	v.Prompt = s.md.HTML(prompt)
+	return v
+}
+
+// host is where an agent is, "" when it is on this computer or Parley itself.
+func (s *Site) host(ctx context.Context, agent string) string {
+	if agent == "" {
+		return ""
+	}
+	a, err := s.store.Agent(ctx, agent)
+	if err != nil || a.Local || a.Interface.URL == "" {
+		return ""
+	}
+	return view.Host(a.Interface.URL)
+}
+
+// answer takes what the person gives to an ask.
+func (s *Site) answer(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	r.Body = http.MaxBytesReader(w, r.Body, maxFiles+1<<20)
+	if err := r.ParseMultipartForm(8 << 20); err != nil && err != http.ErrNotMultipart {
+		return unread(err)
+	}
+	ask, err := s.store.Ask(ctx, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if ask.State != orchestrator.AskOpen {
+		return &fail{http.StatusConflict, askClosed(ask)}
+	}
+	v := s.askView(ctx, ask)
+	ans := &orchestrator.Answer{Text: strings.TrimSpace(strings.ReplaceAll(r.FormValue("text"), "\r\n", "\n"))}
+	choice := r.FormValue("choice")
+	switch {
+	case r.FormValue("decline") != "":
+		ans = &orchestrator.Answer{Decline: true}
+	case ask.Kind == orchestrator.AskChoice || ask.Kind == orchestrator.AskResend:
+		if !offered(ask, choice) {
+			return badRequest("That is not one of the choices.")
+		}
+		ans = &orchestrator.Answer{Choice: choice}
+	case ask.Kind == orchestrator.AskSignIn:
+		ans = &orchestrator.Answer{}
+	case choice != "":
+		if !offered(ask, choice) {
+			return badRequest("That is not one of the choices.")
+		}
+		ans.Text = choice
+	case v.Form != nil:
+		data, problem, ok := readForm(v.Form, ask.Schema, r.PostForm)
+		if !ok {
+			v.Err = problem
+			return s.askAgain(w, r, ask, v)
+		}
+		ans = &orchestrator.Answer{Data: data}
+	case ans.Text == "":
+		v.Err = "Write an answer first, or decline."
+		return s.askAgain(w, r, ask, v)
+	}
+	if err := s.runner.Answer(ctx, ask.ID, ans); err != nil {
+		if !scripted(r) {
+			return err
+		}
+		status, fault := faultOf(err)
+		if status == http.StatusConflict {
+			return err
+		}
+		v.Text, v.Err = ans.Text, fault.What
+		return s.askAgain(w, r, ask, v)
+	}
+	return done(w, r, "/c/"+url.PathEscape(ask.ConversationID))
+}
+
+func offered(a *orchestrator.Ask, id string) bool {
+	for _, c := range a.Choices {
+		if c.ID == id {
+			return true
+		}
+	}
+	return a.Kind == orchestrator.AskResend && (id == "again" || id == "leave")
+}
+
+func askClosed(a *orchestrator.Ask) *orchestrator.Fault {
+	f := &orchestrator.Fault{Kind: "ask-closed", Where: orchestrator.WhereUs, What: "This was answered already, perhaps in another window.", Do: "Load the page again to see how it went on."}
+	if a.State == orchestrator.AskGone {
+		f.What = "The agent does not wait for this any more."
+	}
+	return f
+}
+
+// askAgain shows an ask with what was typed and what is wrong with it.
+func (s *Site) askAgain(w http.ResponseWriter, r *http.Request, ask *orchestrator.Ask, v view.Ask) error {
+	if scripted(r) {
+		w.Header().Set("Parley-Replace", "form")
+		return s.write(w, r, http.StatusUnprocessableEntity, view.AskCard(v, s.now()))
+	}
+	p := s.page(r, v.Title, view.Side{Chat: ask.ConversationID})
+	return s.write(w, r, http.StatusUnprocessableEntity, view.AskPage(p, v, "/c/"+url.PathEscape(ask.ConversationID)))
+}
+
+// askLink stands between the page and a site an agent asks the person to sign in at.
+func (s *Site) askLink(w http.ResponseWriter, r *http.Request) error {
+	ask, err := s.store.Ask(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 0 || n >= len(ask.Links) {
+		return orchestrator.ErrNotFound
+	}
+	return s.leave(w, r, ask.AgentID, ask.Links[n].URL)
+}

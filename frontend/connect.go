@@ -1,0 +1,176 @@
+package frontend
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/a2a"
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+// previews are cards that were looked at and not yet approved. They live here, not in the page, because what is approved
+// must be exactly what was shown. Old ones are forgotten.
+type previews struct {
+	now  func() time.Time
+	mu   sync.Mutex
+	byID map[string]*found
+}
+
+type found struct {
+	input      string
+	candidates []*orchestrator.Candidate
+	fault      *orchestrator.Fault
+	at         time.Time
+}
+
+const (
+	previewFor = 15 * time.Minute
+	maxPreview = 64
+)
+
+func (p *previews) put(f *found) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byID == nil {
+		p.byID = map[string]*found{}
+	}
+	f.at = p.now()
+	oldest := ""
+	for id, o := range p.byID {
+		if f.at.Sub(o.at) > previewFor {
+			delete(p.byID, id)
+		} else if oldest == "" || o.at.Before(p.byID[oldest].at) {
+			oldest = id
+		}
+	}
+	if len(p.byID) >= maxPreview {
+		delete(p.byID, oldest)
+	}
+	id := newID()
+	p.byID[id] = f
+	return id
+}
+
+func (p *previews) get(id string) *found {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.byID[id]
+	if f == nil || p.now().Sub(f.at) > previewFor {
+		return nil
+	}
+	return f
+}
+
+func (s *Site) connectPage(w http.ResponseWriter, r *http.Request) error {
+	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, "Connect an agent", view.Side{Section: "connect"}), view.Connect{Input: r.FormValue("input")}))
+}
+
+// preview looks for what was typed. The answer is a page of its own, so that loading it again fetches nothing.
+func (s *Site) preview(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, int64(a2a.Limits.Card)+64<<10)
+	f := &found{input: strings.TrimSpace(r.FormValue("input"))}
+	if f.input == "" {
+		return badRequest("Type or paste an agent's address first.")
+	}
+	var err error
+	f.candidates, err = s.registry.Preview(r.Context(), f.input, credential(r))
+	if err != nil && !errors.As(err, &f.fault) {
+		_, f.fault = faultOf(err)
+	}
+	if err == nil && len(f.candidates) == 0 {
+		f.fault = &orchestrator.Fault{Kind: "nothing", Where: orchestrator.WhereUs, What: "There is no agent in what you typed.", Do: "Type a host, an address or a link to a card, or paste the card itself."}
+	}
+	http.Redirect(w, r, "/connect/"+s.found.put(f), http.StatusSeeOther)
+	return nil
+}
+
+// previewed shows what was found.
+func (s *Site) previewed(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("preview")
+	f := s.found.get(id)
+	if f == nil {
+		http.Redirect(w, r, "/connect", http.StatusSeeOther)
+		return nil
+	}
+	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, "Connect an agent", view.Side{Section: "connect"}), s.connectView(id, f)))
+}
+
+func (s *Site) connectView(id string, f *found) view.Connect {
+	v := view.Connect{Input: f.input, Preview: id, Fault: view.FaultOf(f.fault, "")}
+	if len(v.Input) > 2000 {
+		v.Input = ""
+	}
+	if f.fault != nil {
+		v.Fault.Title = "No card was found"
+		if f.fault.Kind == "unauthenticated" {
+			v.Wants = true
+		}
+	}
+	for n, c := range f.candidates {
+		fc := view.Found{N: n}
+		if c.Agent != nil {
+			fc.Detail = s.detail(c.Agent)
+			fc.Detail.Origins = c.Origins
+		}
+		if c.Fault != nil || c.Agent == nil {
+			fault := c.Fault
+			if fault == nil {
+				fault = &orchestrator.Fault{Where: orchestrator.WhereAgent, What: "This card cannot be used."}
+			}
+			if fault.Kind == "unauthenticated" && len(f.candidates) == 1 {
+				v.Wants, v.Fault = true, view.FaultOf(fault, "")
+				continue
+			}
+			fc.Fault = view.FaultOf(fault, "")
+			fc.Fault.Title = "No card was found"
+			if c.Input != "" && len(c.Input) < 300 {
+				fc.Fault.Title += " for " + c.Input
+			}
+		}
+		for _, sc := range c.Wants {
+			if c.Credential == nil && (sc.Kind == a2a.SchemeHTTP || sc.Kind == a2a.SchemeAPIKey) {
+				fc.Wants = true
+				fc.Scheme = secretKind(sc)
+			}
+		}
+		v.Candidates = append(v.Candidates, fc)
+	}
+	return v
+}
+
+func secretKind(sc a2a.SecurityScheme) view.SecretKind {
+	switch {
+	case sc.Kind == a2a.SchemeAPIKey:
+		return view.SecretKind{Kind: "key", Header: sc.Name, Location: sc.Location}
+	case strings.EqualFold(sc.Scheme, "basic"):
+		return view.SecretKind{Kind: "basic"}
+	}
+	return view.SecretKind{Kind: "bearer"}
+}
+
+// approve approves exactly what was shown.
+func (s *Site) approve(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	f := s.found.get(r.FormValue("preview"))
+	n, err := strconv.Atoi(r.FormValue("n"))
+	if f == nil || err != nil || n < 0 || n >= len(f.candidates) || f.candidates[n].Agent == nil {
+		return &fail{http.StatusGone, &orchestrator.Fault{
+			Kind: "preview-gone", Where: orchestrator.WhereUs, What: "This card was shown too long ago.", Do: "Look for the agent again and approve what you see then.",
+		}}
+	}
+	c := *f.candidates[n]
+	if cred := credential(r); cred != nil {
+		c.Credential = cred
+	}
+	a, err := s.registry.Approve(r.Context(), &c)
+	if err != nil {
+		return err
+	}
+	s.agentsChanged()
+	return moved(w, r, "/?to="+a.ID)
+}

@@ -1,0 +1,272 @@
+package frontend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley/a2a"
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+const (
+	helloWithin = 10 * time.Second
+	pingEvery   = 20 * time.Second
+	writeWithin = 5 * time.Second
+	sideEvery   = 150 * time.Millisecond
+)
+
+// hello is the one thing a window says: where it stands.
+type hello struct {
+	Conversation string `json:"conversation"`
+	Last         int64  `json:"last"`
+	Room         string `json:"room"`
+	Seq          int64  `json:"seq"`
+}
+
+// socket keeps a window live.
+func (s *Site) socket(w http.ResponseWriter, r *http.Request) error {
+	if s.opened.Add(1) > int64(a2a.Limits.WebSockets) {
+		s.opened.Add(-1)
+		return &fail{http.StatusServiceUnavailable, &orchestrator.Fault{
+			Kind: "too-many-windows", Where: orchestrator.WhereUs, What: "Too many windows are open.", Do: "Close one and load this page again.",
+		}}
+	}
+	defer s.opened.Add(-1)
+	opts := &websocket.AcceptOptions{}
+	if s.opts.CheckOrigin != nil {
+		if !s.opts.CheckOrigin(r) {
+			return &fail{http.StatusForbidden, &orchestrator.Fault{
+				Kind: "origin", Where: orchestrator.WhereUs, What: "This page did not come from here.", Do: "Open Parley by its own address.",
+			}}
+		}
+		opts.InsecureSkipVerify = true // checked above
+	}
+	c, err := websocket.Accept(w, r, opts)
+	if err != nil {
+		return nil // answered already
+	}
+	defer c.CloseNow()
+	if !s.enter() {
+		return nil
+	}
+	defer s.wg.Done()
+	c.SetReadLimit(int64(a2a.Limits.WebSocketMessage))
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+
+	h, err := greet(ctx, c)
+	if err != nil {
+		_ = c.Close(websocket.StatusPolicyViolation, "say where you stand first")
+		return nil
+	}
+	err = s.serve(c.CloseRead(ctx), c, h)
+	var bye closing
+	switch {
+	case errors.As(context.Cause(ctx), &bye):
+		_ = c.Close(websocket.StatusGoingAway, string(bye))
+	case errors.Is(err, orchestrator.ErrNotFound):
+		_ = c.Close(websocket.StatusNormalClosure, "this chat is not here any more")
+	}
+	return nil
+}
+
+func greet(ctx context.Context, c *websocket.Conn) (*hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	typ, b, err := c.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &hello{}
+	if typ != websocket.MessageText {
+		return nil, errors.New("not text")
+	}
+	return h, json.Unmarshal(b, h)
+}
+
+// serve sends a window its frames until it goes.
+func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
+	send := func(b []byte) error {
+		ctx, cancel := context.WithTimeout(ctx, writeWithin)
+		defer cancel()
+		return c.Write(ctx, websocket.MessageText, b)
+	}
+	var room *room
+	var seq int64
+	if h.Conversation != "" {
+		var err error
+		if room, err = s.rooms.get(ctx, h.Conversation); err != nil {
+			if errors.Is(err, orchestrator.ErrNotFound) {
+				return errors.Join(err, send((&frame{Reload: true}).encode()))
+			}
+			return err
+		}
+		defer s.rooms.put(room)
+		seq = h.Seq
+		if room.name != h.Room {
+			seq = -1
+		}
+	}
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	side := int64(0)
+	for {
+		var roomWake <-chan struct{}
+		if room != nil {
+			frames, head, wake, ok := room.after(seq)
+			if !ok || seq < 0 {
+				b, at, err := room.catchUp(ctx, h.Last)
+				if err != nil {
+					return err
+				}
+				if err := send(b); err != nil {
+					return err
+				}
+				h.Last, seq = room.lastItem(), at
+				continue
+			}
+			for _, b := range frames {
+				if err := send(b); err != nil {
+					return err
+				}
+			}
+			if len(frames) > 0 {
+				h.Last = room.lastItem()
+			}
+			seq, roomWake = head, wake
+		}
+		b, n, lobbyWake := s.lobby.since(side)
+		if b != nil {
+			side = n
+			if err := send(b); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-roomWake:
+		case <-lobbyWake:
+		case <-ping.C:
+			pctx, cancel := context.WithTimeout(ctx, writeWithin)
+			err := c.Ping(pctx)
+			cancel()
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// lobby is what every window shows: the bar of chats and agents. Only the newest matters.
+type lobby struct {
+	site *Site
+	poke chan struct{}
+
+	mu    sync.Mutex
+	n     int64
+	html  string
+	frame []byte
+	wake  chan struct{}
+	asked bool // somebody looks
+}
+
+func newLobby(s *Site) *lobby {
+	return &lobby{site: s, poke: make(chan struct{}, 1), wake: make(chan struct{})}
+}
+
+// since returns the newest frame when it is newer than n, and what to wait on.
+func (l *lobby) since(n int64) ([]byte, int64, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.asked {
+		l.asked = true
+		l.mark()
+	}
+	if l.n > n {
+		return l.frame, l.n, nil
+	}
+	return nil, n, l.wake
+}
+
+func (l *lobby) mark() {
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// run reads the lists again whenever the store hints that they changed, not more often than sideEvery.
+func (l *lobby) run() {
+	ctx := l.site.ctx
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for c := range l.site.store.Changes(ctx) {
+			if c.AgentID != "" {
+				l.site.people.forget()
+				l.site.pages.clear()
+			}
+			if c.ConversationID != "" {
+				l.site.rooms.touch(c.ConversationID)
+			}
+			if c.AgentID != "" || c.ConversationID != "" {
+				l.mark()
+			}
+		}
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.poke:
+		}
+		l.draw(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sideEvery):
+		}
+	}
+}
+
+func (l *lobby) draw(ctx context.Context) {
+	l.mu.Lock()
+	asked := l.asked
+	l.mu.Unlock()
+	if !asked {
+		return
+	}
+	side, err := l.site.side(ctx, l.site.now())
+	if err != nil {
+		if ctx.Err() == nil {
+			l.site.log.WarnContext(ctx, "lists not read", "error", err)
+		}
+		return
+	}
+	html := draw(ctx, view.SideList(side))
+	count := ""
+	if side.Asking > 0 {
+		count = strconv.Itoa(side.Asking)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if html == l.html {
+		return
+	}
+	l.html = html
+	l.n++
+	l.frame = (&frame{Ops: []op{{"i", "chats", html}, {"i", "asking", count}}}).encode()
+	close(l.wake)
+	l.wake = make(chan struct{})
+}

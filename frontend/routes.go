@@ -1,0 +1,49 @@
+package frontend
+
+import "net/http"
+
+// routes is the one table of what the page serves.
+func (s *Site) routes() http.Handler {
+	mux := http.NewServeMux()
+	page := func(pattern string, h func(http.ResponseWriter, *http.Request) error) {
+		mux.Handle(pattern, s.handle(h))
+	}
+
+	page("GET /{$}", s.newChat)
+	page("GET /c/{id}", s.chat)
+	page("GET /c/{id}/items.json", s.itemsJSON)
+	page("GET /c/{id}/export.md", s.exportMarkdown)
+	page("POST /c/{id}/delete", s.deleteChat)
+	page("POST /say", s.say)
+
+	page("POST /runs/{id}/stop", s.stop)
+	page("POST /runs/{id}/retry", s.retry)
+	page("GET /runs/{id}/artifacts/{artifact}/{part}", s.artifactFile)
+	page("GET /runs/{id}/files/{n}", s.saidFile)
+
+	page("POST /asks/{id}", s.answer)
+	page("GET /asks/{id}/links/{n}", s.askLink)
+
+	page("GET /agents", s.agentsPage)
+	page("GET /agents/{id}", s.agentPage)
+	page("POST /agents/{id}/remove", s.removeAgent)
+	page("POST /agents/{id}/credential", s.setCredential)
+
+	page("GET /connect", s.connectPage)
+	page("POST /connect", s.preview)
+	page("GET /connect/{preview}", s.previewed)
+	page("POST /connect/approve", s.approve)
+
+	page("GET /search", s.searchPage)
+	page("GET /settings", s.settingsPage)
+	page("POST /settings", s.saveSettings)
+	page("POST /open", s.openURL)
+
+	mux.Handle("GET /static/{name}", s.assets)
+	page("GET /ws", s.socket)
+	for pattern, h := range s.opts.Handle {
+		mux.Handle(pattern, h)
+	}
+	page("/", func(http.ResponseWriter, *http.Request) error { return errNoPage })
+	return mux
+}

@@ -1,0 +1,159 @@
+package frontend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/a2a"
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+// transcript draws finished items in order. It remembers the one before, because a message that goes on from it has no
+// head of its own, and the first of a day names the day.
+type transcript struct {
+	site *Site
+	last int64 // the newest item drawn
+	run  string
+	who  string
+	day  string
+}
+
+// items draws items, oldest first.
+func (t *transcript) items(ctx context.Context, items []*orchestrator.Item) string {
+	var b strings.Builder
+	now := t.site.now()
+	for _, it := range items {
+		if day := view.Day(it.At, now); day != t.day {
+			t.day = day
+			fmt.Fprintf(&b, "<p class=\"day\" data-day=%q>%s</p>", it.At.In(now.Location()).Format(time.DateOnly), day)
+		}
+		t.last = it.ID
+		if it.Kind == orchestrator.ItemUser {
+			t.run, t.who = "", ""
+			b.WriteString(t.site.item(ctx, it, false))
+			continue
+		}
+		more := it.RunID != "" && it.RunID == t.run && it.AgentID == t.who
+		t.run, t.who = it.RunID, it.AgentID
+		b.WriteString(t.site.item(ctx, it, more))
+	}
+	return b.String()
+}
+
+// item draws one finished item, once.
+func (s *Site) item(ctx context.Context, it *orchestrator.Item, more bool) string {
+	key := strconv.FormatInt(it.ID, 10) + strconv.FormatBool(more)
+	if html, ok := s.pages.get(key); ok {
+		return html
+	}
+	html, whole := s.drawItem(ctx, it, more)
+	if whole {
+		s.pages.put(key, html)
+	}
+	return html
+}
+
+func itemID(id int64) string { return "i" + strconv.FormatInt(id, 10) }
+
+// drawItem draws an item; whole is false when something of it could not be read just now.
+func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (html string, whole bool) {
+	now := s.now()
+	if it.Kind == orchestrator.ItemUser {
+		return draw(ctx, view.Said(s.mine(it))), true
+	}
+	m := view.Message{ID: itemID(it.ID), Speaker: s.speaker(ctx, it.AgentID), More: more, At: it.At.In(now.Location())}
+	whole = true
+	switch it.Kind {
+	case orchestrator.ItemAgent:
+		m.RunID, m.Copy = it.RunID, it.Text
+		m.Blocks = []view.Block{s.textBlock(&a2a.Artifact{}, &a2a.Part{}, it.Text, "")}
+	case orchestrator.ItemArtifact:
+		m.RunID = it.RunID
+		m.Blocks, m.Copy, whole = s.artifactBlocks(ctx, it)
+	case orchestrator.ItemAsk:
+		var d orchestrator.AskData
+		_ = json.Unmarshal(it.Data, &d)
+		st := view.AskState(d.State)
+		m.Blocks = []view.Block{{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &st, Answer: d.Answer, Prompt: s.md.HTML(d.Prompt)}}}
+	case orchestrator.ItemEnd:
+		m.Blocks = s.endBlocks(it)
+	case orchestrator.ItemGap:
+		text := it.Text
+		if text == "" {
+			text = "The connection was lost here. What the agent said meanwhile could not be had again."
+		}
+		m.Blocks = []view.Block{{Kind: view.BlockGap, Text: text}}
+	default:
+		m.Blocks = []view.Block{{Kind: view.BlockProse, HTML: s.md.HTML(it.Text)}}
+	}
+	return draw(ctx, view.Article(m, now)), whole
+}
+
+func (s *Site) mine(it *orchestrator.Item) view.Mine {
+	var d orchestrator.UserData
+	_ = json.Unmarshal(it.Data, &d)
+	m := view.Mine{ID: itemID(it.ID), Text: it.Text, At: it.At.In(s.now().Location())}
+	for i, f := range d.Files {
+		t := view.FileTag{Name: f.Filename, Size: view.Bytes(f.Size)}
+		if t.Name == "" {
+			t.Name = "File"
+		}
+		if it.RunID != "" && f.Kind != "url" && f.Kind != "none" {
+			t.Href = fmt.Sprintf("/runs/%s/files/%d", url.PathEscape(it.RunID), i)
+		}
+		m.Files = append(m.Files, t)
+	}
+	return m
+}
+
+func (s *Site) artifactBlocks(ctx context.Context, it *orchestrator.Item) (bs []view.Block, copied string, whole bool) {
+	var d orchestrator.ArtifactData
+	_ = json.Unmarshal(it.Data, &d)
+	a, err := s.store.Artifact(ctx, it.RunID, d.ArtifactID)
+	if err != nil {
+		s.log.WarnContext(ctx, "artifact not read", "run", it.RunID, "artifact", d.ArtifactID, "error", err)
+		if it.Text != "" {
+			return []view.Block{{Kind: view.BlockProse, HTML: s.md.HTML(it.Text)}}, it.Text, false
+		}
+		f := &orchestrator.Fault{Kind: "unreadable", Where: orchestrator.WhereUs, What: "This content could not be read from the store.", Do: "Load the page again."}
+		return []view.Block{{Kind: view.BlockFault, Fault: view.FaultOf(f, "")}}, "", false
+	}
+	return s.blocks(a, partHref(it.RunID, a.ID)), a2a.Text(a.Parts), true
+}
+
+// partHref returns where the parts of an artifact are served.
+func partHref(run, artifact string) func(int) string {
+	return func(part int) string {
+		return fmt.Sprintf("/runs/%s/artifacts/%s/%d", url.PathEscape(run), url.PathEscape(artifact), part)
+	}
+}
+
+// endBlocks says how a run ended: its state and what it took, and a failure in its three parts.
+func (s *Site) endBlocks(it *orchestrator.Item) []view.Block {
+	var d orchestrator.EndData
+	_ = json.Unmarshal(it.Data, &d)
+	st := view.TaskState(a2a.TaskState(d.State))
+	took := ""
+	if d.Took > 0 {
+		took = "after " + view.Duration(time.Duration(d.Took)*time.Millisecond)
+	}
+	retry := "/runs/" + url.PathEscape(it.RunID) + "/retry"
+	switch {
+	case d.Fault != nil:
+		f := view.FaultOf(d.Fault, retry)
+		f.Title = st.Word
+		if took != "" {
+			f.Title += " " + took
+		}
+		return []view.Block{{Kind: view.BlockFault, Fault: f}}
+	case it.Text != "":
+		return []view.Block{{Kind: view.BlockState, State: &st, Took: took, Text: it.Text}}
+	}
+	return []view.Block{{Kind: view.BlockState, State: &st, Took: took}}
+}
