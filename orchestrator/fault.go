@@ -8,6 +8,9 @@ type Fault struct {
 	Do    string `json:"do,omitempty"`    // one sentence
 	Raw   string `json:"raw,omitempty"`   // what the other side said, shortened
 	Retry bool   `json:"retry,omitempty"` // trying again may help
+
+	// MayHaveRun says that the agent may have acted on the message all the same.
+	MayHaveRun bool `json:"mayHaveRun,omitempty"`
 }
 
 func (f *Fault) Error() string { return f.What }

@@ -1,14 +1,221 @@
-// Package cli is the command line of Parley.
+// Package cli is the command line of Parley: `parley serve` and the commands that work beside it.
+//
+// Commands that read or change something go through the control socket of the process that has the data directory;
+// when there is none they open the directory themselves, under its lock, for as long as they run. Results go to stdout,
+// logs to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the data directory is in use, 4 an answer is needed.
 package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"parley/app"
+	"parley/orchestrator"
 )
 
-// Main runs the program with the arguments after its name and returns its exit status.
-func Main(_ context.Context, _ []string, _ io.Reader, _, stderr io.Writer) int {
-	fmt.Fprintln(stderr, "parley: no commands yet")
-	return 2
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitInUse  = 3
+	exitAsking = 4
+)
+
+// Main runs the program with args (without the program's name) and returns its exit code. The first end of ctx asks a
+// server to drain.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := e.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	code := exitFailed
+	var coded *codedError
+	if errors.As(err, &coded) {
+		code = coded.code
+	}
+	if !errors.Is(err, errQuiet) {
+		e.fail(err)
+	}
+	return code
+}
+
+// env is what every command works with.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	data    string // --data
+	json    bool   // --json
+	verbose bool
+}
+
+// codedError ends the program with an exit code of its own.
+type codedError struct {
+	code int
+	err  error
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// errQuiet ends a command that has said on its own what went wrong.
+var errQuiet = errors.New("failed")
+
+func (e *env) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "Talk to A2A agents, chain them, and be one",
+		Long: "Parley finds A2A agents, talks to them in the version they speak, keeps every event, and is an A2A agent " +
+			"itself.\nWithout a command it opens: as a window where it was built with one, else in the browser.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+	}
+	root.PersistentFlags().StringVar(&e.data, "data", "", "data `directory` (default: $PARLEY_DATA, else in the user's configuration directory)")
+	root.PersistentFlags().BoolVarP(&e.verbose, "verbose", "v", false, "log more")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
+	root.AddCommand(
+		e.serveCmd(), e.demoCmd(), e.openCmd(), e.agentsCmd(), e.sendCmd(), e.taskCmd(), e.tokenCmd(), e.exportCmd(),
+		e.doctorCmd(), e.versionCmd(),
+	)
+	e.launch(root)
+	return root
+}
+
+// fail tells a person what went wrong: what happened, where, and what to do about it.
+func (e *env) fail(err error) {
+	var f *orchestrator.Fault
+	if !errors.As(err, &f) {
+		fmt.Fprintln(e.stderr, "parley: "+err.Error())
+		return
+	}
+	fmt.Fprintf(e.stderr, "parley: %s\n", f.What)
+	if f.Where != "" {
+		fmt.Fprintf(e.stderr, "  where: %s\n", f.Where)
+	}
+	if f.Do != "" {
+		fmt.Fprintf(e.stderr, "  what to do: %s\n", f.Do)
+	}
+	if f.Raw != "" {
+		fmt.Fprintf(e.stderr, "  it said: %s\n", f.Raw)
+	}
+}
+
+func (e *env) dir() (string, error) {
+	if e.data != "" {
+		return e.data, nil
+	}
+	return app.DefaultDataDir()
+}
+
+func (e *env) logger() *slog.Logger {
+	level := slog.LevelInfo
+	if e.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// print writes v as JSON with --json, else calls plain.
+func (e *env) print(v any, plain func()) error {
+	if !e.json {
+		plain()
+		return nil
+	}
+	enc := json.NewEncoder(e.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// readable adds --json to a command that reads.
+func (e *env) readable(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&e.json, "json", false, "print JSON")
+	return c
+}
+
+// control returns a connection to the process that has the data directory, which becomes this one when there is none.
+func (e *env) control(ctx context.Context) (*app.Control, func(), error) {
+	dir, err := e.dir()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err := app.Dial(ctx, dir); err == nil {
+		return c, func() {}, nil
+	}
+	quiet := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	a, err := app.Open(ctx, &app.Config{Data: dir, Version: version(), Logger: quiet})
+	if errors.Is(err, app.ErrRunning) { // it started in between
+		c, err := app.Dial(ctx, dir)
+		return c, func() {}, err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := app.Dial(ctx, dir)
+	if err != nil {
+		_ = a.Close(ctx)
+		return nil, nil, err
+	}
+	return c, func() { _ = a.Close(context.WithoutCancel(ctx)) }, nil
+}
+
+// call runs one verb.
+func (e *env) call(ctx context.Context, verb string, in, out any) error {
+	c, done, err := e.control(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return c.Call(ctx, verb, in, out)
+}
+
+// version is the module's version, or the revision it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "0.1.0"
+}
+
+func (e *env) versionCmd() *cobra.Command {
+	return e.readable(&cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return e.print(map[string]string{"version": version()}, func() { fmt.Fprintln(e.stdout, "parley "+version()) })
+		},
+	})
+}
+
+// terminal reports whether w is one.
+func terminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

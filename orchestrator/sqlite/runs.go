@@ -16,7 +16,7 @@ const upsertRun = `INSERT INTO runs (key, id, scope, principal, conversation, co
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (key) DO UPDATE SET scope = excluded.scope, principal = excluded.principal,
 		conversation = excluded.conversation, context = excluded.context, recipient = excluded.recipient,
-		state = excluded.state, open = excluded.open, updated = excluded.updated, created = excluded.created,
+		state = excluded.state, open = excluded.open, updated = excluded.updated,
 		engine = excluded.engine`
 
 func (b *batch) run(r *orchestrator.Run) {

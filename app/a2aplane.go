@@ -1,0 +1,173 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"parley/a2a"
+	"parley/a2aserver"
+	"parley/app/guard"
+	"parley/orchestrator"
+)
+
+// a2aPlane is what outside A2A clients reach: our own agent at the root, and every approved agent at /agents/{id}.
+//
+// The own card may be read by anybody; everything else wants a bearer token. An agent that is unknown, not approved, or
+// not for this caller's token is the same 404 to it.
+type a2aPlane struct {
+	app  *App
+	base string // our origin, as our cards name it, with a trailing slash
+	own  *a2aserver.Handler
+	auth http.Handler // own and gateway, behind the token check
+
+	mu      sync.Mutex
+	gateway map[string]*gateway // by agent id
+	drained bool
+}
+
+// gateway serves one remote agent.
+type gateway struct {
+	*a2aserver.Handler
+	agent *orchestrator.Agent // that card was made of
+	card  *a2a.AgentCard
+}
+
+// anonymous is the caller where no token is wanted.
+const anonymous = "anonymous"
+
+func newA2APlane(a *App, base string) *a2aPlane {
+	p := &a2aPlane{app: a, base: base, gateway: map[string]*gateway{}}
+	card := ownCard(base, a.cfg.Version, !a.cfg.OpenA2A)
+	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, false)
+	inner := http.HandlerFunc(p.route)
+	if a.cfg.OpenA2A {
+		p.auth = inner
+	} else {
+		p.auth = guard.Bearer(a.tokens.lookup, &guard.BearerOptions{
+			Public: func(r *http.Request) bool { return isCard(r.URL.Path) }, Requests: a2a.Limits.ConnectionsPerPrincipal, Logger: a.log,
+		})(inner)
+	}
+	return p
+}
+
+func isCard(path string) bool {
+	return path == "/.well-known/agent-card.json" || path == "/.well-known/agent.json"
+}
+
+func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.auth.ServeHTTP(w, r) }
+
+// handler serves tasks under what the callers' tokens allow.
+func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Request) *a2a.AgentCard, cardNeedsAuth bool) *a2aserver.Handler {
+	o := &a2aserver.HandlerOptions{
+		Logger:        p.app.log,
+		CardNeedsAuth: cardNeedsAuth && !p.app.cfg.OpenA2A,
+		Challenge:     `Bearer realm="parley"`,
+		Rate:          func(principal string) *rate.Limiter { return p.app.tokens.limiter(principal) },
+		Authenticate:  p.principal,
+	}
+	return a2aserver.NewHandler(allowed{tasks, p.app.tokens.readOnly}, card, o)
+}
+
+// principal is who the token check found.
+func (p *a2aPlane) principal(r *http.Request) (string, error) {
+	if p.app.cfg.OpenA2A {
+		return anonymous, nil
+	}
+	if who := guard.Principal(r.Context()); who != "" {
+		return who, nil
+	}
+	return "", a2a.ErrUnauthenticated
+}
+
+func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/agents/")
+	if !ok {
+		switch r.URL.Path {
+		case "/", "/rpc", "/.well-known/agent-card.json", "/.well-known/agent.json":
+			serveUnder(p.own, "", w, r)
+		default:
+			http.NotFound(w, r)
+		}
+		return
+	}
+	id, path, _ := strings.Cut(rest, "/")
+	h := p.agent(r, id)
+	if h == nil || path != "" && path != "rpc" && !isCard("/"+path) {
+		http.NotFound(w, r)
+		return
+	}
+	serveUnder(h, "/agents/"+id, w, r)
+}
+
+// serveUnder serves a handler mounted at prefix; its endpoint answers at /, at nothing, and at /rpc.
+func serveUnder(h http.Handler, prefix string, w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimPrefix(r.URL.Path, prefix)
+	if path == "" || path == "/rpc" {
+		path = "/"
+	}
+	if path != r.URL.Path {
+		r2 := *r
+		u := *r.URL
+		u.Path, u.RawPath = path, ""
+		r2.URL = &u
+		r = &r2
+	}
+	h.ServeHTTP(w, r)
+}
+
+// agent returns the gateway of an agent, nil when there is none for this caller.
+func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
+	g, err := p.app.remote(r.Context(), id)
+	if err != nil {
+		var f *orchestrator.Fault
+		if !errors.As(err, &f) {
+			p.app.log.ErrorContext(r.Context(), "an agent could not be read", "agent", id, "err", err)
+		}
+		return nil
+	}
+	if p.app.cfg.OpenA2A {
+		if !g.Local {
+			return nil
+		}
+	} else if !p.app.tokens.mayReach(guard.Principal(r.Context()), id) {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.gateway[id]
+	if k != nil && k.agent == g {
+		return k.Handler
+	}
+	card := gatewayCard(g.Card, p.base+"agents/"+id+"/", !p.app.cfg.OpenA2A)
+	if k != nil {
+		k.agent, k.card = g, card
+		return k.Handler
+	}
+	k = &gateway{agent: g, card: card}
+	k.Handler = p.handler(runTasks{p.app.driver.Tasks(id)}, func(context.Context, *http.Request) *a2a.AgentCard {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return k.card
+	}, true)
+	if p.drained {
+		k.Drain()
+	}
+	p.gateway[id] = k
+	return k.Handler
+}
+
+// drain ends the open streams, each at a place its client can go on from.
+func (p *a2aPlane) drain() {
+	p.own.Drain()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drained = true
+	for _, h := range p.gateway {
+		h.Drain()
+	}
+}

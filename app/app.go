@@ -1,0 +1,274 @@
+// Package app joins the parts of Parley into the program: it opens the store, the listeners and the control socket,
+// lends each part what it needs of the others, and closes all of it in order. It is the one package that knows the
+// others; they meet here and nowhere else.
+//
+//	browser ── UI ──> guard ── frontend ─┐                      ┌─ caller ── a2aclient ── egress ──> agents
+//	A2A client ── A2A ──> guard ── a2aserver ── local (driver) ─┤
+//	command line ── socket ── verbs ─────┘                      └─ sqlite
+//
+// What it guarantees: one process a data directory; nothing listens before what was left open is taken up again; the
+// ready line is printed after both; at the end nothing stored is lost and everything open can go on after a restart.
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/app/egress"
+	"parley/app/guard"
+	"parley/app/vault"
+	"parley/frontend"
+	"parley/orchestrator/local"
+	"parley/orchestrator/sqlite"
+)
+
+// App is the running program.
+type App struct {
+	cfg     *Config
+	log     *slog.Logger
+	data    string
+	started time.Time
+
+	claim    *instance
+	store    *store
+	vault    *vault.Vault
+	grants   *grants
+	egress   *egress.Egress
+	caller   *caller
+	registry *registry
+	driver   *local.Driver
+	tokens   *tokens
+	control  *http.Server
+
+	// Only when serving.
+	drain    *guard.Drain
+	sessions *guard.Sessions
+	site     *frontend.Site
+	pageURL  string
+	a2a      *a2aPlane
+	demo     *Demo
+	servers  []*http.Server
+	ready    *Ready
+	serving  atomic.Bool // all of the above is there
+	failed   chan error
+	stop     context.CancelFunc // of the background work
+}
+
+// Ready says where a serving program is found.
+type Ready struct {
+	UI   string // a link into the page, good once
+	A2A  string
+	Demo string
+	Data string
+}
+
+// String is the ready line.
+func (r *Ready) String() string {
+	s := "ready ui=" + r.UI + " a2a=" + r.A2A + " data=" + escaped(r.Data)
+	if r.Demo != "" {
+		s += " demo=" + r.Demo
+	}
+	return s
+}
+
+// linkLife is how long a one-time link can be used.
+const linkLife = 10 * time.Minute
+
+// Open takes hold of the data directory and opens everything but the listeners: enough for commands. ErrRunning says
+// that another process has it.
+func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	a := &App{cfg: cfg, log: cfg.Logger, started: time.Now(), failed: make(chan error, 4)}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.data, err = filepath.Abs(cfg.Data); err != nil {
+		return nil, err
+	}
+	if a.claim, err = claim(a.data); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close(ctx))
+		}
+	}()
+	db, err := sqlite.Open(ctx, a.data, &sqlite.Options{Logger: a.log})
+	if err != nil {
+		return nil, err
+	}
+	a.store = newStore(db)
+	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Logger: a.log}); err != nil {
+		a.log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
+		a.vault = vault.InMemory()
+	}
+	a.tokens = newTokens(a.store, cfg.EnvToken)
+	creds, err := openCredentials(ctx, a.vault, a.tokens)
+	if err != nil {
+		return nil, err
+	}
+	if a.grants, err = loadGrants(ctx, a.store); err != nil {
+		return nil, err
+	}
+	a.egress = egress.New(&egress.Options{Grants: a.grants.of, Logger: a.log})
+	a.caller = newCaller(a.egress, creds, nil, a.log)
+	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
+	a.driver = local.New(a.store, a.caller, &local.Options{Log: a.log})
+	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = a.control.Serve(a.claim.socket) }()
+
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	a.stop = stop
+	go a.expire(background)
+	return a, nil
+}
+
+// Serve opens the listeners, takes up what was left open, and returns when all of it is ready.
+func (a *App) Serve(ctx context.Context) (*Ready, error) {
+	if a.cfg.GRPC != "" {
+		a.log.Warn("gRPC is off: this version does not speak it", "address", a.cfg.GRPC)
+	}
+	var tlsConfig *tls.Config
+	scheme := "http"
+	if a.cfg.TLSCert != "" {
+		cert, err := tls.LoadX509KeyPair(a.cfg.TLSCert, a.cfg.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("the certificate cannot be used: %w", err)
+		}
+		tlsConfig, scheme = &tls.Config{Certificates: []tls.Certificate{cert}}, "https"
+	}
+	ui, err := listen(ctx, a.cfg.UI, DefaultUI)
+	if err != nil {
+		return nil, fmt.Errorf("the page cannot be served: %w", err)
+	}
+	defer closeUnserved(&ui)
+	in, err := listen(ctx, a.cfg.A2A, DefaultA2A)
+	if err != nil {
+		return nil, fmt.Errorf("A2A clients cannot be served: %w", err)
+	}
+	defer closeUnserved(&in)
+
+	a.drain = guard.NewDrain()
+	a.ready = &Ready{A2A: scheme + "://" + in.Addr().String() + "/", Data: a.data}
+	a.a2a = newA2APlane(a, a.publicBase(a.ready.A2A))
+	if err := a.servePage(ui, scheme); err != nil {
+		return nil, err
+	}
+	var hosts []string
+	if u, err := url.Parse(a.cfg.PublicURL); err == nil && u.Host != "" {
+		hosts = []string{u.Host}
+	}
+	if a.cfg.OpenA2A {
+		a.log.Warn("--a2a-auth none: every program on this machine may call our own agent and the demo agents without a token")
+	}
+	if a.cfg.Demo != nil {
+		if err := a.startDemo(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.driver.Resume(ctx); err != nil {
+		return nil, fmt.Errorf("open runs could not be taken up: %w", err)
+	}
+	a.listen(a.sessions.Protect(a.site.Handler()), ui, nil, tlsConfig)
+	a.listen(a.a2a, in, hosts, tlsConfig)
+	ui, in = nil, nil
+	a.ready.UI = a.link()
+	a.serving.Store(true)
+	a.log.Info("ready", "a2a", a.ready.A2A, "data", a.data, "version", a.cfg.Version)
+	return a.ready, nil
+}
+
+// publicBase is the origin that our cards name.
+func (a *App) publicBase(bound string) string {
+	if a.cfg.PublicURL != "" {
+		return strings.TrimSuffix(a.cfg.PublicURL, "/") + "/"
+	}
+	return bound
+}
+
+func closeUnserved(ln *net.Listener) {
+	if *ln != nil {
+		(*ln).Close()
+	}
+}
+
+// Wait returns when ctx is done, or with the error that ended a listener.
+func (a *App) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-a.failed:
+		return err
+	}
+}
+
+// Close drains and closes everything, as far as ctx leaves time: new requests are refused, streams are told to come
+// back, running work is left where it can be taken up. It may be called twice.
+func (a *App) Close(ctx context.Context) error {
+	var errs []error
+	if a.stop != nil {
+		a.stop()
+	}
+	if a.drain != nil {
+		if a.site != nil {
+			a.site.Close("Parley is closing")
+		}
+		if a.a2a != nil {
+			a.a2a.drain()
+		}
+		errs = append(errs, a.drain.Shutdown(ctx, "Parley is closing", a.servers...))
+	}
+	if a.control != nil {
+		errs = append(errs, a.control.Close())
+	}
+	if a.driver != nil {
+		errs = append(errs, a.driver.Close(ctx))
+	}
+	if a.demo != nil {
+		errs = append(errs, a.demo.Close(ctx))
+	}
+	if a.egress != nil {
+		a.egress.Close()
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	if a.claim != nil {
+		errs = append(errs, a.claim.close())
+		a.claim = nil
+	}
+	return errors.Join(errs...)
+}
+
+// expire forgets what the retention setting says may be forgotten: at the start and then every hour.
+func (a *App) expire(ctx context.Context) {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		if n, err := a.store.Expire(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			a.log.Error("old history could not be removed", "err", err)
+		} else if n > 0 {
+			a.log.Info("old history removed", "rows", n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// escaped is a path as a value of the ready line: percent-encoded, but for the slashes.
+func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }

@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/a2a"
+	"parley/a2a/wire"
+	"parley/a2aclient"
+	"parley/a2aclient/card"
+	"parley/app/egress"
+	"parley/orchestrator"
+)
+
+// caller is the orchestrator's way to agents: a client for each, over egress, with the credentials it may use.
+type caller struct {
+	egress *egress.Egress
+	creds  *credentials
+	tap    wire.Tap
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	clients map[string]*agentClient // by agent id
+}
+
+// agentClient is a client and what it was made from.
+type agentClient struct {
+	*a2aclient.Client
+	iface a2a.AgentInterface
+	hash  string
+}
+
+func newCaller(e *egress.Egress, creds *credentials, tap wire.Tap, log *slog.Logger) *caller {
+	return &caller{egress: e, creds: creds, tap: tap, log: log, clients: map[string]*agentClient{}}
+}
+
+// headerTime is above what a2aclient itself waits for any answer to begin.
+const headerTime = 10 * time.Minute
+
+// client returns the client of an agent, made anew when the agent's card or address changed.
+func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.clients[g.ID]; k != nil && k.iface == g.Interface && k.hash == g.CardHash {
+		return k.Client, nil
+	}
+	id := g.ID
+	k, err := a2aclient.New(g.Card, g.Interface, &a2aclient.Options{
+		HTTP: c.egress.Client(egress.Policy{
+			Agent: id, HeaderTime: headerTime,
+			Credentials: func(ctx context.Context) ([]egress.Bound, error) { return c.creds.of(ctx, id) },
+		}),
+		Logger: c.log, Tap: c.tap, Peer: id,
+	})
+	if err != nil {
+		return nil, told(err)
+	}
+	c.clients[g.ID] = &agentClient{Client: k, iface: g.Interface, hash: g.CardHash}
+	return k, nil
+}
+
+// forget ends the connections of an agent.
+func (c *caller) forget(agent string) {
+	c.mu.Lock()
+	delete(c.clients, agent)
+	c.mu.Unlock()
+	c.egress.Forget(agent)
+}
+
+func (c *caller) Send(ctx context.Context, g *orchestrator.Agent, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		k, err := c.client(g)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		relay(k.Stream(ctx, r), yield)
+	}
+}
+
+func (c *caller) Await(ctx context.Context, g *orchestrator.Agent, task string) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		k, err := c.client(g)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		relay(k.Await(ctx, task), yield)
+	}
+}
+
+// relay passes events on, and errors in the orchestrator's terms.
+func relay(events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool) {
+	for e, err := range events {
+		var gap *a2aclient.GapError
+		switch {
+		case err == nil:
+		case errors.As(err, &gap):
+			err = &orchestrator.Gap{Reason: gap.Reason}
+		default:
+			err = told(err)
+		}
+		if !yield(e, err) {
+			return
+		}
+	}
+}
+
+func (c *caller) Get(ctx context.Context, g *orchestrator.Agent, r *a2a.GetRequest) (*a2a.Task, error) {
+	k, err := c.client(g)
+	if err != nil {
+		return nil, err
+	}
+	t, err := k.Get(ctx, r)
+	return t, told(err)
+}
+
+func (c *caller) Cancel(ctx context.Context, g *orchestrator.Agent, r *a2a.CancelRequest) (*a2a.Task, error) {
+	k, err := c.client(g)
+	if err != nil {
+		return nil, err
+	}
+	t, err := k.Cancel(ctx, r)
+	return t, told(err)
+}
+
+func (c *caller) Find(ctx context.Context, g *orchestrator.Agent, contextID, messageID string) (*a2a.Task, error) {
+	k, err := c.client(g)
+	if err != nil {
+		return nil, err
+	}
+	t, err := k.Find(ctx, contextID, messageID)
+	return t, told(err)
+}
+
+// List asks an agent for its own list of our tasks.
+func (c *caller) List(ctx context.Context, g *orchestrator.Agent, r *a2a.ListRequest) (*a2a.TaskPage, error) {
+	k, err := c.client(g)
+	if err != nil {
+		return nil, err
+	}
+	p, err := k.List(ctx, r)
+	return p, told(err)
+}
+
+var _ orchestrator.Caller = (*caller)(nil)
+
+// toldError is a failure as a person is told of it, beside its cause.
+type toldError struct {
+	fault *orchestrator.Fault
+	cause error
+}
+
+func (e *toldError) Error() string   { return e.fault.What }
+func (e *toldError) Unwrap() []error { return []error{e.fault, e.cause} }
+
+// told puts an error of the client into the orchestrator's terms; what the agent answered stays in its chain.
+func told(err error) error {
+	var e *card.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	return &toldError{cause: e.Err, fault: &orchestrator.Fault{
+		Kind: string(e.Kind), Where: orchestrator.Where(e.Where), What: e.What, Do: e.Do, Raw: e.Raw, Retry: e.Retry,
+		MayHaveRun: e.MayHaveRun,
+	}}
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"parley/app"
+)
+
+func (e *env) agentsCmd() *cobra.Command {
+	c := &cobra.Command{Use: "agents", Short: "Add, list, show and remove agents"}
+	c.AddCommand(e.agentsAddCmd(), e.agentsListCmd(), e.agentsShowCmd(), e.agentsRemoveCmd())
+	return c
+}
+
+func (e *env) agentsAddCmd() *cobra.Command {
+	var yes bool
+	var find app.FindAgent
+	var cred credentialFlags
+	c := &cobra.Command{
+		Use:   "add ADDRESS",
+		Short: "Find an agent, show what it is, and approve it",
+		Long: "ADDRESS is whatever you have of it: a host, a base URL, the URL of its card, the card itself as JSON, or a " +
+			"file with one.\nIt is approved after a question, or at once with --yes: that grants exactly the addresses shown.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			find.Input = args[0]
+			if find.Input == "-" {
+				b, err := io.ReadAll(e.stdin)
+				if err != nil {
+					return err
+				}
+				find.Input = string(b)
+			} else if info, err := os.Stat(find.Input); err == nil && info.Mode().IsRegular() {
+				b, err := os.ReadFile(find.Input)
+				if err != nil {
+					return err
+				}
+				find.Input = string(b)
+			}
+			var err error
+			if find.Credential, err = cred.credential(); err != nil {
+				return &codedError{exitUsage, err}
+			}
+			ctl, done, err := e.control(ctx)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var found []app.AgentInfo
+			if err := ctl.Call(ctx, "agents.preview", find, &found); err != nil {
+				return err
+			}
+			if len(found) > 1 && find.ID != "" {
+				return &codedError{exitUsage, errors.New("--id fits one agent, and the address names several")}
+			}
+			answers := bufio.NewReader(e.stdin)
+			var added []app.AgentInfo
+			for i := range found {
+				f := &found[i]
+				if f.Fault != nil {
+					e.fail(f.Fault)
+					continue
+				}
+				if !yes {
+					e.describe(f)
+					fmt.Fprintf(e.stderr, "Approve it and let it be reached at %s? [y/N] ", strings.Join(f.Origins, ", "))
+					line, _ := answers.ReadString('\n')
+					if a := strings.ToLower(strings.TrimSpace(line)); a != "y" && a != "yes" {
+						fmt.Fprintln(e.stderr, "Not added.")
+						continue
+					}
+				}
+				one := find
+				one.Origins = f.Origins
+				if len(found) > 1 {
+					one.Input = f.Input
+				}
+				var a app.AgentInfo
+				if err := ctl.Call(ctx, "agents.add", one, &a); err != nil {
+					return err
+				}
+				added = append(added, a)
+			}
+			if len(added) == 0 {
+				return errQuiet
+			}
+			return e.print(added, func() {
+				for _, a := range added {
+					fmt.Fprintf(e.stdout, "%s\t%s\t%s\n", a.ID, a.Name, a.Speaks)
+				}
+			})
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&yes, "yes", "y", false, "approve without the question")
+	f.StringVar(&find.ID, "id", "", "the id to give it (default: made from its name)")
+	cred.add(c)
+	return e.readable(c)
+}
+
+// credentialFlags are the ways to give a secret on the command line: by environment variable or file, so that it stands
+// in no process list and no history.
+type credentialFlags struct {
+	bearer, basic, header string
+}
+
+func (f *credentialFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.bearer, "bearer", "", "sign in with the bearer token in environment `VARIABLE`, or in a file: @path")
+	c.Flags().StringVar(&f.basic, "basic", "", "sign in with user:password taken from environment `VARIABLE`, or @path")
+	c.Flags().StringVar(&f.header, "header", "", "sign in with an API key: `NAME=VARIABLE`, or NAME=@path")
+	c.MarkFlagsMutuallyExclusive("bearer", "basic", "header")
+}
+
+func (f *credentialFlags) credential() (*app.Credential, error) {
+	switch {
+	case f.bearer != "":
+		s, err := secretFrom(f.bearer)
+		return &app.Credential{Kind: "bearer", Secret: s}, err
+	case f.basic != "":
+		s, err := secretFrom(f.basic)
+		user, password, ok := strings.Cut(s, ":")
+		if err == nil && !ok {
+			err = errors.New("--basic wants user:password")
+		}
+		return &app.Credential{Kind: "basic", User: user, Secret: password}, err
+	case f.header != "":
+		name, from, ok := strings.Cut(f.header, "=")
+		if !ok {
+			return nil, errors.New("--header wants NAME=VARIABLE or NAME=@path")
+		}
+		s, err := secretFrom(from)
+		return &app.Credential{Kind: "header", Name: name, Secret: s}, err
+	}
+	return nil, nil
+}
+
+func secretFrom(where string) (string, error) {
+	if path, ok := strings.CutPrefix(where, "@"); ok {
+		b, err := os.ReadFile(path)
+		return strings.TrimRight(string(b), "\r\n"), err
+	}
+	s, ok := os.LookupEnv(where)
+	if !ok || s == "" {
+		return "", fmt.Errorf("the environment variable %s is not set", where)
+	}
+	return s, nil
+}
+
+func (e *env) describe(a *app.AgentInfo) {
+	w := e.stderr
+	fmt.Fprintf(w, "%s\n", a.Name)
+	if a.Description != "" {
+		fmt.Fprintf(w, "  %s\n", a.Description)
+	}
+	fmt.Fprintf(w, "  speaks   %s at %s\n", a.Speaks, a.URL)
+	if len(a.Skills) > 0 {
+		fmt.Fprintf(w, "  skills   %s\n", strings.Join(a.Skills, ", "))
+	}
+	if len(a.SignIn) > 0 {
+		fmt.Fprintf(w, "  sign-in  %s\n", strings.Join(a.SignIn, ", "))
+	}
+	for _, n := range a.Notes {
+		fmt.Fprintf(w, "  note     %s\n", n)
+	}
+}
+
+func (e *env) agentsListCmd() *cobra.Command {
+	return e.readable(&cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the agents", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			agents := []app.AgentInfo{}
+			if err := e.call(cmd.Context(), "agents.list", struct{}{}, &agents); err != nil {
+				return err
+			}
+			return e.print(agents, func() {
+				if len(agents) == 0 {
+					fmt.Fprintln(e.stdout, "No agents yet. Add one: parley agents add ADDRESS")
+					return
+				}
+				t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(t, "ID\tNAME\tSPEAKS\tTRUST\tADDRESS")
+				for _, a := range agents {
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Speaks, a.Trust, a.URL)
+				}
+				t.Flush()
+			})
+		},
+	})
+}
+
+func (e *env) agentsShowCmd() *cobra.Command {
+	return e.readable(&cobra.Command{
+		Use: "show ID", Short: "Show an agent", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var a app.AgentInfo
+			if err := e.call(cmd.Context(), "agents.show", app.Named{ID: args[0]}, &a); err != nil {
+				return err
+			}
+			return e.print(a, func() {
+				out := &env{stdout: e.stdout, stderr: e.stdout}
+				fmt.Fprintf(e.stdout, "%s (%s)\n", a.ID, a.Trust)
+				out.describe(&a)
+				fmt.Fprintf(e.stdout, "  granted  %s\n", strings.Join(a.Origins, ", "))
+			})
+		},
+	})
+}
+
+func (e *env) agentsRemoveCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove ID", Aliases: []string{"rm"}, Short: "Forget an agent, its grants and its credential; conversations stay",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.call(cmd.Context(), "agents.remove", app.Named{ID: args[0]}, nil)
+		},
+	}
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/a2a"
+	"parley/app"
+	"parley/orchestrator"
+)
+
+func (e *env) sendCmd() *cobra.Command {
+	var m app.Message
+	var files []string
+	c := &cobra.Command{
+		Use:   "send [TEXT]",
+		Short: "Send a message and print what comes back as it streams",
+		Long: "Sends TEXT (or what stands on stdin) to an agent, or to whichever fits best, and prints the answer as it " +
+			"streams.\nWhen the agent asks something, the question is put at the prompt. It becomes a conversation like any " +
+			"other and can be opened in the page.\nWith --json every line of output is one event.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			answers := bufio.NewReader(e.stdin)
+			switch {
+			case len(args) == 1:
+				m.Text = args[0]
+			case !terminal(e.stdin):
+				b, err := io.ReadAll(answers)
+				if err != nil {
+					return err
+				}
+				m.Text = strings.TrimRight(string(b), "\n")
+			}
+			for _, path := range files {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				m.Files = append(m.Files, app.FilePart{
+					Name: filepath.Base(path), Type: mime.TypeByExtension(filepath.Ext(path)), Bytes: b,
+				})
+			}
+			if m.Text == "" && len(m.Files) == 0 {
+				return &codedError{exitUsage, errors.New("there is nothing to send: give a text, or --file")}
+			}
+			ctl, done, err := e.control(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			return e.follow(cmd.Context(), ctl, "send", m, answers)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&m.To, "to", orchestrator.Auto, "an agent's id, or auto")
+	f.StringVar(&m.Conversation, "conversation", "", "go on in this conversation")
+	f.StringArrayVar(&files, "file", nil, "send a file along (may be repeated)")
+	return e.readable(c)
+}
+
+// follow runs a verb that streams lines, prints them, and answers asks at the prompt.
+func (e *env) follow(ctx context.Context, ctl *app.Control, verb string, in any, answers *bufio.Reader) error {
+	out := &printer{env: e}
+	var end app.Line
+	err := ctl.Stream(ctx, verb, in, func(raw []byte) error {
+		if e.json {
+			if _, err := fmt.Fprintf(e.stdout, "%s\n", raw); err != nil {
+				return err
+			}
+		}
+		var l app.Line
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return err
+		}
+		switch l.Kind {
+		case "event":
+			return out.event(l.Event)
+		case "ask":
+			out.line()
+			return e.answer(ctx, ctl, l.Ask, answers)
+		case "end":
+			end = l
+		}
+		return nil
+	})
+	out.line()
+	if err != nil {
+		return err
+	}
+	switch a2a.TaskState(end.State) {
+	case a2a.TaskStateFailed, a2a.TaskStateRejected, a2a.TaskStateCanceled:
+		if end.RunFault != nil {
+			return end.RunFault
+		}
+		return fmt.Errorf("the agent ended the task: %s", plainState(a2a.TaskState(end.State)))
+	}
+	return nil
+}
+
+// answer puts an ask at the prompt. Without anybody to answer, the ask stays open and the program ends with exitAsking.
+func (e *env) answer(ctx context.Context, ctl *app.Control, ask *app.AskInfo, answers *bufio.Reader) error {
+	w := e.stderr
+	fmt.Fprintf(w, "%s asks: %s\n", ask.Agent, ask.Prompt)
+	for i, c := range ask.Choices {
+		fmt.Fprintf(w, "  %d  %s  %s\n", i+1, c.Label, c.Detail)
+	}
+	for _, l := range ask.Links {
+		fmt.Fprintf(w, "  open %s\n", l.URL)
+	}
+	if len(ask.Schema) > 0 {
+		fmt.Fprintf(w, "  wanted, as JSON: %s\n", ask.Schema)
+	}
+	if ask.Kind == orchestrator.AskSignIn {
+		fmt.Fprint(w, "Sign in there; the agent goes on by itself.\n")
+		return nil
+	}
+	for {
+		fmt.Fprint(w, "> ")
+		text, err := answers.ReadString('\n')
+		text = strings.TrimSpace(text)
+		if err != nil && text == "" {
+			fmt.Fprintln(w)
+			return &codedError{exitAsking, errors.New("the question stays open: answer it in the page, or run send in a terminal")}
+		}
+		a := app.AnswerTo{Ask: ask.ID, Text: text}
+		if len(ask.Choices) > 0 {
+			a = app.AnswerTo{Ask: ask.ID, Choice: choiceOf(ask.Choices, text)}
+			if a.Choice == "" {
+				fmt.Fprintln(w, "Type one of the numbers.")
+				continue
+			}
+		} else if json.Valid([]byte(text)) && strings.HasPrefix(text, "{") {
+			a = app.AnswerTo{Ask: ask.ID, Data: json.RawMessage(text)}
+		}
+		return ctl.Call(ctx, "answer", a, nil)
+	}
+}
+
+func choiceOf(choices []orchestrator.Choice, text string) string {
+	for i, c := range choices {
+		if text == fmt.Sprint(i+1) || strings.EqualFold(text, c.ID) || strings.EqualFold(text, c.Label) {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// printer writes a stream of events to the terminal: artifacts' text as it comes, states and files in plain words.
+type printer struct {
+	*env
+	open  bool // the cursor stands within a line of an agent's text
+	state a2a.TaskState
+}
+
+func (p *printer) event(raw []byte) error {
+	if p.json {
+		return nil
+	}
+	ev, err := a2a.UnmarshalEvent(raw)
+	if err != nil {
+		return err
+	}
+	switch ev := ev.(type) {
+	case *a2a.Message:
+		p.parts(ev.Parts)
+	case *a2a.Task:
+		for i := range ev.Artifacts {
+			p.parts(ev.Artifacts[i].Parts)
+		}
+		p.status(&ev.Status)
+	case *a2a.StatusUpdate:
+		p.status(&ev.Status)
+	case *a2a.ArtifactUpdate:
+		if !ev.Append {
+			p.line()
+		}
+		p.parts(ev.Artifact.Parts)
+	}
+	return nil
+}
+
+func (p *printer) parts(parts []a2a.Part) {
+	for i := range parts {
+		switch q := &parts[i]; q.Kind {
+		case a2a.PartText:
+			fmt.Fprint(p.stdout, q.Text)
+			p.open = q.Text != "" && !strings.HasSuffix(q.Text, "\n")
+		case a2a.PartData:
+			p.line()
+			fmt.Fprintf(p.stdout, "%s\n", q.Data)
+		case a2a.PartURL:
+			p.line()
+			fmt.Fprintf(p.stdout, "[file %s at %s]\n", q.Filename, q.URL)
+		case a2a.PartRaw:
+			p.line()
+			fmt.Fprintf(p.stdout, "[file %s, %s, %d bytes]\n", q.Filename, q.MediaType, len(q.Raw))
+		case a2a.PartNoContent:
+			p.line()
+			fmt.Fprintf(p.stdout, "[file %s, named but not sent]\n", q.Filename)
+		}
+	}
+}
+
+func (p *printer) status(s *a2a.TaskStatus) {
+	text := ""
+	if s.Message != nil {
+		text = a2a.Text(s.Message.Parts)
+	}
+	if s.State.Interrupted() || (s.State == p.state && text == "") {
+		return // the ask says it
+	}
+	p.state = s.State
+	if text == "" && s.State == a2a.TaskStateCompleted {
+		return
+	}
+	p.line()
+	fmt.Fprintf(p.stderr, "[%s] %s\n", plainState(s.State), text)
+}
+
+// line ends an open line.
+func (p *printer) line() {
+	if p.open {
+		fmt.Fprintln(p.stdout)
+		p.open = false
+	}
+}
+
+// plainState is a state in the words of the page.
+func plainState(s a2a.TaskState) string {
+	switch s {
+	case a2a.TaskStateSubmitted:
+		return "Sent"
+	case a2a.TaskStateWorking:
+		return "Working"
+	case a2a.TaskStateInputRequired:
+		return "Needs your answer"
+	case a2a.TaskStateAuthRequired:
+		return "Needs you to sign in"
+	case a2a.TaskStateCompleted:
+		return "Done"
+	case a2a.TaskStateCanceled:
+		return "Stopped"
+	case a2a.TaskStateFailed:
+		return "Failed"
+	case a2a.TaskStateRejected:
+		return "Declined by the agent"
+	}
+	return string(s)
+}

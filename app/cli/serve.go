@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/app"
+	"parley/app/desktop"
+)
+
+// drainTime is how long a server that was asked to stop lets its work end.
+const drainTime = 12 * time.Second
+
+// serverFlags adds the flags of a server to c and returns the configuration they fill.
+func (e *env) serverFlags(c *cobra.Command, demo bool) *serverOptions {
+	o := &serverOptions{}
+	f := c.Flags()
+	f.StringVar(&o.UI, "ui", "", "`address` of the page (default 127.0.0.1:7420, or the next free port; port 0 = any)")
+	f.StringVar(&o.A2A, "a2a", "", "`address` for A2A clients (default 127.0.0.1:7421, or the next free port)")
+	f.StringVar(&o.GRPC, "grpc", "", "`address` for A2A clients over gRPC")
+	f.BoolVar(&o.demo, "demo", demo, "start the demo agents and register them")
+	f.StringVar(&o.auth, "a2a-auth", "token", "`token`, or none: everybody on this machine may call our agent and the demo agents")
+	f.StringVar(&o.PublicURL, "public-url", "", "`URL` under which A2A clients reach this machine")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the certificate of both addresses")
+	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with its key")
+	return o
+}
+
+type serverOptions struct {
+	app.Config
+	demo bool
+	auth string
+}
+
+// config completes the configuration.
+func (e *env) config(o *serverOptions) (*app.Config, error) {
+	dir, err := e.dir()
+	if err != nil {
+		return nil, err
+	}
+	cfg := o.Config
+	cfg.Data, cfg.Version, cfg.Logger = dir, version(), e.logger()
+	cfg.EnvToken = os.Getenv("PARLEY_A2A_TOKEN")
+	switch o.auth {
+	case "token":
+	case "none":
+		cfg.OpenA2A = true
+	default:
+		return nil, &codedError{exitUsage, fmt.Errorf("--a2a-auth is token or none, not %q", o.auth)}
+	}
+	if o.demo {
+		cfg.Demo = demoAgents
+	}
+	return &cfg, nil
+}
+
+func (e *env) serveCmd() *cobra.Command {
+	var browse bool
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve the page and the A2A agents",
+		Long: "Serves until it is told to stop (SIGTERM or Ctrl-C drain, a second one ends it at once). When it is ready " +
+			"it prints one line on stdout:\n  ready ui=<link, good once> a2a=<url> data=<dir>\nThe environment variable " +
+			"PARLEY_A2A_TOKEN adds a token that reaches every agent, for a caller named env.",
+		Args: cobra.NoArgs,
+	}
+	o := e.serverFlags(c, false)
+	c.Flags().BoolVar(&browse, "open", false, "open the page in the browser, or print its address")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := e.config(o)
+		if err != nil {
+			return err
+		}
+		return e.serve(cmd.Context(), cfg, func(_ context.Context, ready *app.Ready) error {
+			fmt.Fprintln(e.stdout, ready)
+			if browse {
+				e.browse(ready.UI)
+			}
+			return nil
+		})
+	}
+	return c
+}
+
+// serve runs a server until ctx or a signal ends it. show is called once it is ready; when show returns an error, the
+// server ends with it.
+func (e *env) serve(ctx context.Context, cfg *app.Config, show func(context.Context, *app.Ready) error) error {
+	ctx, stop := notify(ctx)
+	defer stop()
+	a, err := app.Open(ctx, cfg)
+	if errors.Is(err, app.ErrRunning) {
+		return e.alreadyRunning(ctx, cfg.Data)
+	}
+	if err != nil {
+		return err
+	}
+	ready, err := a.Serve(ctx)
+	if err == nil {
+		if err = show(ctx, ready); err == nil {
+			err = a.Wait(ctx)
+		}
+	}
+	stop() // from here a second signal ends the process at once
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	return errors.Join(err, a.Close(drain))
+}
+
+// notify returns a context that ends with the first signal to stop.
+func notify(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// alreadyRunning says where the running program is to be found.
+func (e *env) alreadyRunning(ctx context.Context, dir string) error {
+	link, err := e.link(ctx, dir)
+	if err != nil {
+		return &codedError{exitInUse, fmt.Errorf("%w, and it does not answer: %w", app.ErrRunning, err)}
+	}
+	return &codedError{exitInUse, fmt.Errorf("%w; open it at %s", app.ErrRunning, link)}
+}
+
+// link asks the running program for a fresh one-time link to its page.
+func (e *env) link(ctx context.Context, dir string) (string, error) {
+	c, err := app.Dial(ctx, dir)
+	if err != nil {
+		return "", errors.New("Parley is not running; start it with: parley serve") //nolint:staticcheck // a name
+	}
+	var opened struct{ URL string }
+	if err := c.Call(ctx, "open", struct{}{}, &opened); err != nil {
+		return "", err
+	}
+	return opened.URL, nil
+}
+
+func (e *env) openCmd() *cobra.Command {
+	var printOnly bool
+	c := &cobra.Command{
+		Use: "open", Short: "Open the page of the running Parley", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := e.dir()
+			if err != nil {
+				return err
+			}
+			link, err := e.link(cmd.Context(), dir)
+			if err != nil {
+				return err
+			}
+			if printOnly {
+				fmt.Fprintln(e.stdout, link)
+				return nil
+			}
+			e.browse(link)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&printOnly, "print", false, "print the link instead; it is good once, for a short time")
+	return c
+}
+
+// launch makes `parley` alone open the program.
+func (e *env) launch(root *cobra.Command) {
+	o := e.serverFlags(root, true)
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		cfg, err := e.config(o)
+		if err != nil {
+			return err
+		}
+		if link, err := e.link(ctx, cfg.Data); err == nil { // it runs already: show it
+			return e.show(ctx, link)
+		}
+		return e.serve(ctx, cfg, func(ctx context.Context, ready *app.Ready) error {
+			fmt.Fprintln(e.stdout, ready)
+			if err := e.show(ctx, ready.UI); err != nil {
+				return err
+			}
+			if desktop.Available {
+				return errClosed
+			}
+			return nil
+		})
+	}
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd, args); !errors.Is(err, errClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// errClosed says that the window was closed, which ends the program.
+var errClosed = errors.New("the window was closed")
+
+// show opens the page in the window, and returns when it is closed, or in the browser, and returns at once.
+func (e *env) show(ctx context.Context, link string) error {
+	if desktop.Available {
+		return desktop.Run(ctx, link, nil)
+	}
+	e.browse(link)
+	return nil
+}
+
+// browse opens a link of ours in the browser when there is a display, and else says where it is.
+func (e *env) browse(link string) {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		cmd = exec.Command("open", link)
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", link)
+	default:
+		if os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "" {
+			cmd = exec.Command("xdg-open", link)
+		}
+	}
+	if cmd != nil && cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }()
+	}
+	fmt.Fprintf(e.stderr, "\n  Parley is at  %s\n  (the link is good once; another one: parley open)\n\n", link)
+}

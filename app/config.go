@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parley/a2aserver"
+)
+
+// Config says how the program runs. Data is required.
+type Config struct {
+	Data    string // the data directory
+	Version string
+	Logger  *slog.Logger // nil discards
+
+	UI        string // listen address of the page; "" = DefaultUI, or the next free port
+	A2A       string // listen address for A2A clients; "" = DefaultA2A, or the next free port
+	GRPC      string // accepted, and logged as off: there is no gRPC yet
+	OpenA2A   bool   // nobody on this machine needs a token for our own agent and the demo agents
+	PublicURL string // under which A2A clients reach the A2A address from elsewhere
+	TLSCert   string // PEM files; both or none
+	TLSKey    string
+	EnvToken  string     // also lets a caller named "env" in, to every agent
+	Demo      DemoAgents // nil: no demo agents
+}
+
+// The default addresses. On a machine where one is taken the next free port is.
+const (
+	DefaultUI  = "127.0.0.1:7420"
+	DefaultA2A = "127.0.0.1:7421"
+)
+
+// DemoAgents builds the demo agents. It is a function because they live in a package that app does not know.
+type DemoAgents func(context.Context, *DemoOptions) (DemoServer, error)
+
+// DemoOptions is what the demo agents are built with.
+type DemoOptions struct {
+	Log    func(agent string) a2aserver.Log
+	Base   string // their origin, with a trailing slash: each is at Base + name
+	Token  string // wanted from every caller; "" = none
+	Logger *slog.Logger
+}
+
+// DemoServer is the built demo agents.
+type DemoServer interface {
+	http.Handler
+	Names() []string
+	Resume(context.Context) error // before the first request
+	Close(context.Context) error
+}
+
+// check refuses what must not be.
+func (c *Config) check() error {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return fmt.Errorf("--tls-cert and --tls-key belong together")
+	}
+	for _, l := range []struct{ flag, addr string }{{"--ui", c.UI}, {"--a2a", c.A2A}} {
+		if l.addr == "" {
+			continue
+		}
+		host, _, err := net.SplitHostPort(l.addr)
+		if err != nil {
+			return fmt.Errorf("%s %s is no address: want host:port", l.flag, l.addr)
+		}
+		if loopback(host) {
+			continue
+		}
+		switch {
+		case l.flag == "--ui":
+			return fmt.Errorf("--ui %s would show the page to other machines, which needs a login that this version does not have; "+
+				"use a loopback address", l.addr)
+		case c.OpenA2A:
+			return fmt.Errorf("--a2a-auth none is for loopback addresses only, not %s", l.addr)
+		case c.TLSCert == "":
+			return fmt.Errorf("--a2a %s can be reached from other machines and needs --tls-cert and --tls-key; "+
+				"behind a proxy use a loopback address and --public-url", l.addr)
+		}
+	}
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+			return fmt.Errorf("--public-url %s is no origin: want https://host", c.PublicURL)
+		}
+		if c.OpenA2A {
+			return fmt.Errorf("--a2a-auth none and --public-url exclude each other")
+		}
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// listen opens addr; for a default address that is taken, one of the next hundred ports.
+func listen(ctx context.Context, addr, standard string) (net.Listener, error) {
+	var lc net.ListenConfig
+	if addr != "" {
+		return lc.Listen(ctx, "tcp", addr)
+	}
+	host, port, err := net.SplitHostPort(standard)
+	if err != nil {
+		return nil, err
+	}
+	var first int
+	if _, err := fmt.Sscan(port, &first); err != nil {
+		return nil, err
+	}
+	for p := first; p < first+100; p++ {
+		if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, fmt.Sprint(p))); err == nil {
+			return ln, nil
+		}
+	}
+	return lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+}

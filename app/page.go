@@ -1,0 +1,47 @@
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"parley/app/guard"
+	"parley/frontend"
+)
+
+// servePage builds the page and what stands in front of it.
+func (a *App) servePage(ln net.Listener, scheme string) error {
+	sessions, err := guard.OpenSessions(a.data, ln.Addr(), &guard.SessionOptions{Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.sessions = sessions
+	a.pageURL = scheme + "://" + ln.Addr().String() + "/"
+	a.site, err = frontend.New(a.store, a.driver, a.registry, &frontend.Options{
+		Logger:      a.log,
+		Version:     a.cfg.Version,
+		Demo:        a.cfg.Demo != nil,
+		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
+	})
+	return err
+}
+
+// link is a fresh one-time link into the page.
+func (a *App) link() string {
+	token, _ := a.sessions.Token(linkLife)
+	return a.pageURL + "#token=" + token
+}
+
+// listen serves h on ln, behind the guard.
+func (a *App) listen(h http.Handler, ln net.Listener, hosts []string, tlsConfig *tls.Config) {
+	g := guard.New(ln.Addr(), &guard.Options{Hosts: hosts, Drain: a.drain, TLS: tlsConfig, Logger: a.log})
+	server := g.Server(h)
+	a.servers = append(a.servers, server)
+	go func() {
+		if err := server.Serve(g.Listen(ln)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			a.failed <- fmt.Errorf("a listener failed: %w", err)
+		}
+	}()
+}

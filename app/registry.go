@@ -1,0 +1,322 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/a2a"
+	"parley/a2aclient/card"
+	"parley/app/egress"
+	"parley/orchestrator"
+)
+
+// registry finds, approves and forgets agents.
+type registry struct {
+	store  orchestrator.Store
+	egress *egress.Egress
+	creds  *credentials
+	grants *grants
+	caller *caller
+	log    *slog.Logger
+}
+
+var _ orchestrator.Registry = (*registry)(nil)
+
+func (r *registry) Preview(ctx context.Context, input string, cred *orchestrator.Credential) ([]*orchestrator.Candidate, error) {
+	found, err := r.find(ctx, input, cred)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*orchestrator.Candidate, len(found))
+	for i, f := range found {
+		c := &orchestrator.Candidate{Input: f.Input, Credential: cred}
+		out[i] = c
+		if f.Err != nil {
+			c.Fault = faultOf(told(f.Err))
+			continue
+		}
+		c.Agent, err = r.describe(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		c.Wants = f.Card.SecuritySchemes
+		if c.Origins, err = r.origins(ctx, f); err != nil {
+			var refused *egress.Refused
+			if !errors.As(err, &refused) {
+				return nil, err
+			}
+			c.Fault = &orchestrator.Fault{
+				Kind: "blocked", Where: orchestrator.WhereUs, What: "The card names " + refused.Origin + ": " + refused.Reason + ".", Do: refused.Advice,
+			}
+		}
+	}
+	return out, nil
+}
+
+// find looks for cards. An origin that the person typed may be anything that may be reached at all; one that a redirect
+// leads to must be public.
+func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Credential) ([]*card.Found, error) {
+	way := roundTripper(func(req *http.Request) (*http.Response, error) {
+		p := egress.Policy{Content: egress.Card, Public: true}
+		if names(input, req.URL) {
+			p.Typed = req.URL.Scheme + "://" + req.URL.Host
+		}
+		return r.egress.Client(p).Transport.RoundTrip(req)
+	})
+	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} //egress: way is made of its clients
+	if cred != nil {
+		o.Authorize = func(_ context.Context, req *http.Request) error {
+			b, err := bind(cred, req.URL.Scheme+"://"+req.URL.Host)
+			if err != nil {
+				return err
+			}
+			_, err = b.Attach(req)
+			return err
+		}
+	}
+	found, err := card.Find(ctx, input, o)
+	return found, told(err)
+}
+
+// names reports whether input names the host of u.
+func names(input string, u *url.URL) bool {
+	words := strings.FieldsFunc(strings.ToLower(input), func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune(".-_:[]", c)
+	})
+	return slices.ContainsFunc(words, func(w string) bool {
+		return w == strings.ToLower(u.Host) || w == strings.ToLower(u.Hostname())
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// describe makes an Agent of what was found, with a proposal for its id.
+func (r *registry) describe(ctx context.Context, f *card.Found) (*orchestrator.Agent, error) {
+	id, err := r.freeID(ctx, f.Card.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &orchestrator.Agent{
+		ID: id, Name: f.Card.Name, Trust: orchestrator.TrustPending, CardURL: f.URL, CardJSON: f.JSON, Card: f.Card,
+		CardHash: f.Hash, Interface: f.Interface, Dialect: "v" + f.Interface.Version, Notes: f.Notes, Hue: hueOf(id),
+		Added: time.Now(),
+	}, nil
+}
+
+// origins is what approving grants: all that the card names, and the private addresses behind those names.
+func (r *registry) origins(ctx context.Context, f *card.Found) ([]string, error) {
+	var out []string
+	for i, o := range f.Origins() {
+		all, err := r.egress.Origins(ctx, o)
+		if err != nil {
+			var refused *egress.Refused
+			if i == 0 || errors.As(err, &refused) {
+				return out, err
+			}
+			all = []string{o} // a sign-in server that has no address now
+		}
+		for _, one := range all {
+			if !slices.Contains(out, one) {
+				out = append(out, one)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (r *registry) Approve(ctx context.Context, c *orchestrator.Candidate) (*orchestrator.Agent, error) {
+	if c.Fault != nil {
+		return nil, c.Fault
+	}
+	g := *c.Agent
+	if err := r.checkID(ctx, g.ID); err != nil {
+		return nil, err
+	}
+	if err := r.approve(ctx, &g, c.Origins); err != nil {
+		return nil, err
+	}
+	if c.Credential != nil {
+		if err := r.SetCredential(ctx, g.ID, c.Credential); err != nil {
+			return nil, err
+		}
+	}
+	return &g, nil
+}
+
+// approve stores an agent as approved, with exactly these grants.
+func (r *registry) approve(ctx context.Context, g *orchestrator.Agent, origins []string) error {
+	g.Trust = orchestrator.TrustApproved
+	old, err := r.store.Grants(ctx, g.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range old {
+		if !slices.Contains(origins, o.Origin) {
+			if err := r.store.RevokeGrant(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	b := &orchestrator.Batch{Agents: []*orchestrator.Agent{g}}
+	for _, o := range origins {
+		b.Grants = append(b.Grants, orchestrator.Grant{AgentID: g.ID, Origin: o, Given: time.Now()})
+	}
+	if err := r.store.Write(ctx, b); err != nil {
+		return err
+	}
+	return r.grants.load(ctx, r.store, g.ID)
+}
+
+func (r *registry) Remove(ctx context.Context, id string) error {
+	g, err := r.store.Agent(ctx, id)
+	if err != nil {
+		return noAgent(id, err)
+	}
+	gone := *g
+	gone.Trust = orchestrator.TrustRemoved
+	if err := r.store.Write(ctx, &orchestrator.Batch{Agents: []*orchestrator.Agent{&gone}}); err != nil {
+		return err
+	}
+	all, err := r.store.Grants(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := r.store.RevokeGrant(ctx, o); err != nil {
+			return err
+		}
+	}
+	r.caller.forget(id)
+	return errors.Join(r.grants.load(ctx, r.store, id), r.creds.forget(ctx, id))
+}
+
+func (r *registry) SetCredential(ctx context.Context, id string, c *orchestrator.Credential) error {
+	g, err := r.store.Agent(ctx, id)
+	if err != nil {
+		return noAgent(id, err)
+	}
+	origin, err := card.Origin(g.Interface.URL)
+	if err != nil {
+		return err
+	}
+	if c.Origin != "" {
+		if origin, err = card.Origin(c.Origin); err != nil {
+			return err
+		}
+	}
+	return r.creds.keep(ctx, id, origin, c)
+}
+
+// local registers an agent of this process under an id of its own, with the secret by which only we can call it. It acts
+// once on a repeated message, as all agents built with a2aserver do.
+func (r *registry) local(ctx context.Context, id, address string, secret orchestrator.Secret) error {
+	found, err := r.find(ctx, address, &orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: secret})
+	if err != nil {
+		return err
+	}
+	if len(found) != 1 || found[0].Err != nil {
+		return fmt.Errorf("its card was not found at %s", address)
+	}
+	f := found[0]
+	g, err := r.describe(ctx, f)
+	if err != nil {
+		return err
+	}
+	g.ID, g.Hue, g.Local, g.Idempotent = id, hueOf(id), true, true
+	if old, err := r.store.Agent(ctx, id); err == nil {
+		g.Added = old.Added
+	}
+	origins, err := r.origins(ctx, f)
+	if err != nil {
+		return err
+	}
+	if err := r.approve(ctx, g, origins); err != nil {
+		return err
+	}
+	b, err := bind(&orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: secret}, origins[0])
+	if err != nil {
+		return err
+	}
+	r.creds.lend(id, b)
+	return nil
+}
+
+// checkID refuses an id that cannot be had.
+func (r *registry) checkID(ctx context.Context, id string) error {
+	bad := func(what string) error {
+		return &orchestrator.Fault{Kind: "id", Where: orchestrator.WhereUs, What: what, Do: "Choose another id."}
+	}
+	if id != slug(id) || id == "" {
+		return bad("An id is made of small letters, digits and dashes.")
+	}
+	if id == orchestrator.OwnAgent || id == orchestrator.Auto {
+		return bad("The id " + id + " is Parley's own.")
+	}
+	g, err := r.store.Agent(ctx, id)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if g.Trust != orchestrator.TrustRemoved {
+		return bad("There is an agent " + id + " already.")
+	}
+	return nil
+}
+
+// freeID makes an id of a name, with a number after it when it is taken.
+func (r *registry) freeID(ctx context.Context, name string) (string, error) {
+	base := slug(name)
+	if base == "" || base == orchestrator.OwnAgent || base == orchestrator.Auto {
+		base = strings.Trim("a-"+base, "-")
+	}
+	for n := 1; ; n++ {
+		id := base
+		if n > 1 {
+			id = fmt.Sprintf("%s-%d", base, n)
+		}
+		g, err := r.store.Agent(ctx, id)
+		if errors.Is(err, orchestrator.ErrNotFound) || err == nil && g.Trust == orchestrator.TrustRemoved {
+			return id, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// slug is a name as an id: small ASCII letters, digits and dashes, at most 40.
+func slug(name string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(name) {
+		switch {
+		case c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)):
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() == 40 {
+			break
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// hueOf is the hue of an agent's flag, by its id.
+func hueOf(id string) int {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return int(h.Sum32() % 12)
+}

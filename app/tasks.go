@@ -1,0 +1,42 @@
+package app
+
+import (
+	"context"
+
+	"parley/a2a"
+	"parley/a2aserver"
+	"parley/orchestrator/local"
+)
+
+// runTasks lets the A2A server serve a driver's runs: the same port, but for one type of its own.
+type runTasks struct{ *local.Tasks }
+
+func (t runTasks) Start(ctx context.Context, principal string, r *a2a.SendRequest) (a2aserver.Started, error) {
+	s, err := t.Tasks.Start(ctx, principal, r)
+	return a2aserver.Started(s), err
+}
+
+// allowed wraps Tasks with what a caller's token may do.
+type allowed struct {
+	runTasks
+	readOnly func(principal string) bool
+}
+
+func (a allowed) Start(ctx context.Context, principal string, r *a2a.SendRequest) (a2aserver.Started, error) {
+	if a.readOnly(principal) {
+		return a2aserver.Started{}, errReadOnlyToken
+	}
+	return a.runTasks.Start(ctx, principal, r)
+}
+
+func (a allowed) Cancel(ctx context.Context, principal string, r *a2a.CancelRequest) (*a2a.Task, error) {
+	if a.readOnly(principal) {
+		return nil, errReadOnlyToken
+	}
+	return a.runTasks.Cancel(ctx, principal, r)
+}
+
+var errReadOnlyToken = &a2a.Error{Kind: a2a.KindForbidden, Message: "this token may only read: get, list and subscribe"}
+
+var _ a2aserver.Tasks = runTasks{}
+var _ a2aserver.Tasks = allowed{}

@@ -1,0 +1,248 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// send says something to an agent and streams what comes of it, through every ask, to the end of the run.
+func (a *App) send(ctx context.Context, m Message, out func(any) error) error {
+	say := &orchestrator.Say{ConversationID: m.Conversation, To: m.To, MessageID: m.MessageID, Text: m.Text}
+	for _, f := range m.Files {
+		say.Files = append(say.Files, a2a.Part{Kind: a2a.PartRaw, Raw: f.Bytes, Filename: f.Name, MediaType: f.Type})
+	}
+	run, err := a.driver.Say(ctx, say)
+	if err != nil {
+		return noAgent(m.To, err)
+	}
+	if err := out(Line{Kind: "run", Run: run.ID, Conversation: run.ConversationID}); err != nil {
+		return err
+	}
+	return a.followRun(ctx, run.ID, out)
+}
+
+// followRun streams the events of a run from its start to its end.
+func (a *App) followRun(ctx context.Context, run string, out func(any) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var state a2a.TaskState
+	var fault *orchestrator.Fault
+	asked := map[string]bool{}
+	for batch, err := range a.store.FollowRun(ctx, run, 0) {
+		if err != nil {
+			return err
+		}
+		for _, e := range batch {
+			switch {
+			case e.Kind == orchestrator.EventFault:
+				fault = &orchestrator.Fault{}
+				_ = json.Unmarshal(e.JSON, fault)
+			case e.Kind == orchestrator.EventAsked:
+				asks, err := a.store.OpenAsks(ctx, run)
+				if err != nil {
+					return err
+				}
+				for _, k := range asks {
+					if asked[k.ID] {
+						continue
+					}
+					asked[k.ID] = true
+					if err := out(Line{Kind: "ask", Run: run, Ask: &AskInfo{
+						ID: k.ID, Kind: k.Kind, Agent: k.AgentID, Prompt: k.Prompt, Schema: k.Schema, Choices: k.Choices, Links: k.Links,
+					}}); err != nil {
+						return err
+					}
+				}
+			case e.Kind.A2A():
+				if err := out(Line{Kind: "event", Run: run, Seq: e.Seq, Event: e.JSON}); err != nil {
+					return err
+				}
+				ev, err := e.Event()
+				if err != nil {
+					return err
+				}
+				if s := a2a.EventState(ev); s != a2a.TaskStateUnspecified {
+					state = s
+				}
+				if _, ok := ev.(*a2a.Message); ok {
+					state = a2a.TaskStateCompleted
+				}
+			}
+		}
+		if state.Terminal() {
+			return out(Line{Kind: "end", Run: run, State: string(state), RunFault: fault})
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *App) answer(ctx context.Context, t AnswerTo) (struct{}, error) {
+	return struct{}{}, a.driver.Answer(ctx, t.Ask, &orchestrator.Answer{
+		Text: t.Text, Data: t.Data, Choice: t.Choice, Decline: t.Decline,
+	})
+}
+
+// remote returns an approved agent.
+func (a *App) remote(ctx context.Context, id string) (*orchestrator.Agent, error) {
+	g, err := a.store.Agent(ctx, id)
+	if err != nil {
+		return nil, noAgent(id, err)
+	}
+	if g.Trust != orchestrator.TrustApproved {
+		return nil, &orchestrator.Fault{
+			Kind: "not-approved", Where: orchestrator.WhereUs, What: "The agent " + id + " is not approved.",
+			Do: "Approve it: parley agents add",
+		}
+	}
+	return g, nil
+}
+
+// ownTask folds a run's events into the task they make.
+func (a *App) ownTask(ctx context.Context, id string) (*a2a.Task, error) {
+	run, err := a.store.Run(ctx, id)
+	if err != nil {
+		if errors.Is(err, orchestrator.ErrNotFound) {
+			return nil, &orchestrator.Fault{Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no task " + id + " here."}
+		}
+		return nil, err
+	}
+	t := &a2a.Task{ID: run.ID, ContextID: run.ContextID}
+	t.Status.State = run.State
+	for batch, err := range a.store.ReadRun(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range batch {
+			if !e.Kind.A2A() {
+				continue
+			}
+			ev, err := e.Event()
+			if err != nil {
+				return nil, err
+			}
+			if m, ok := ev.(*a2a.Message); ok {
+				t.Status = a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: m, Timestamp: e.At}
+				continue
+			}
+			t.Apply(ev)
+		}
+	}
+	return t, nil
+}
+
+func (a *App) getTask(ctx context.Context, ref TaskRef) (json.RawMessage, error) {
+	var t *a2a.Task
+	var err error
+	if ref.Agent == "" {
+		t, err = a.ownTask(ctx, ref.ID)
+	} else {
+		var g *orchestrator.Agent
+		if g, err = a.remote(ctx, ref.Agent); err == nil {
+			t, err = a.caller.Get(asLocal(ctx), g, &a2a.GetRequest{ID: ref.ID, HistoryLength: ref.History})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.AppendJSON(nil), nil
+}
+
+func (a *App) listTasks(ctx context.Context, ref TaskRef) ([]json.RawMessage, error) {
+	out := []json.RawMessage{}
+	if ref.Agent != "" {
+		g, err := a.remote(ctx, ref.Agent)
+		if err != nil {
+			return nil, err
+		}
+		page, err := a.caller.List(asLocal(ctx), g, &a2a.ListRequest{PageSize: a2a.Limits.PageSize})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Tasks {
+			out = append(out, page.Tasks[i].AppendJSON(nil))
+		}
+		return out, nil
+	}
+	runs, _, err := a.store.ListRuns(ctx, orchestrator.OwnAgent, orchestrator.LocalPrincipal, &a2a.ListRequest{}, nil, a2a.Limits.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		t := &a2a.Task{ID: r.ID, ContextID: r.ContextID, Status: a2a.TaskStatus{State: r.State, Timestamp: r.Updated}}
+		out = append(out, t.AppendJSON(nil))
+	}
+	return out, nil
+}
+
+func (a *App) cancelTask(ctx context.Context, ref TaskRef) (json.RawMessage, error) {
+	if ref.Agent != "" {
+		g, err := a.remote(ctx, ref.Agent)
+		if err != nil {
+			return nil, err
+		}
+		t, err := a.caller.Cancel(asLocal(ctx), g, &a2a.CancelRequest{ID: ref.ID})
+		if err != nil {
+			return nil, err
+		}
+		return t.AppendJSON(nil), nil
+	}
+	if err := a.driver.Stop(ctx, ref.ID); err != nil {
+		return nil, err
+	}
+	a.settle(ctx, ref.ID, 2*time.Second)
+	return a.getTask(ctx, ref)
+}
+
+// settle waits a moment for a run to end, so that what is printed after a stop says so where the agent was quick.
+func (a *App) settle(ctx context.Context, run string, d time.Duration) {
+	ctx, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	for batch, err := range a.store.FollowRun(ctx, run, 0) {
+		if err != nil {
+			return
+		}
+		for _, e := range batch {
+			if !e.Kind.A2A() {
+				continue
+			}
+			if ev, err := e.Event(); err == nil && a2a.EventState(ev).Terminal() {
+				return
+			}
+		}
+	}
+}
+
+func (a *App) followTask(ctx context.Context, ref TaskRef, out func(any) error) error {
+	if ref.Agent == "" {
+		if _, err := a.ownTask(ctx, ref.ID); err != nil {
+			return err
+		}
+		return a.followRun(ctx, ref.ID, out)
+	}
+	g, err := a.remote(ctx, ref.Agent)
+	if err != nil {
+		return err
+	}
+	var state a2a.TaskState
+	for ev, err := range a.caller.Await(asLocal(ctx), g, ref.ID) {
+		var gap *orchestrator.Gap
+		if errors.As(err, &gap) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if s := a2a.EventState(ev); s != a2a.TaskStateUnspecified {
+			state = s
+		}
+		if err := out(Line{Kind: "event", Event: a2a.MarshalEvent(ev)}); err != nil {
+			return err
+		}
+	}
+	return out(Line{Kind: "end", State: string(state)})
+}

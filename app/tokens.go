@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+
+	"parley/orchestrator"
+)
+
+// envPrincipal is the caller who has the token of the environment.
+const envPrincipal = "env"
+
+// tokenPrefix makes a leaked token recognisable as one of ours.
+const tokenPrefix = "parley_"
+
+// tokens knows who may call us. A token is looked up by its hash; what it may do is remembered, so that a request costs
+// no query, until it is changed here.
+type tokens struct {
+	store orchestrator.Store
+	env   [32]byte // hash of the environment's token; zero = none
+
+	mu     sync.Mutex
+	byHash map[[32]byte]*client
+	byID   map[string]*client
+}
+
+// client is an authenticated caller.
+type client struct {
+	*orchestrator.Token
+	limit *rate.Limiter // nil = no limit
+}
+
+func newTokens(store orchestrator.Store, env string) *tokens {
+	t := &tokens{store: store, byHash: map[[32]byte]*client{}, byID: map[string]*client{}}
+	if env != "" {
+		t.env = sha256.Sum256([]byte(env))
+		t.remember(&orchestrator.Token{ID: envPrincipal, Name: envPrincipal, Hash: t.env, Agents: []string{"*"}, Credentials: true})
+	}
+	return t
+}
+
+func (t *tokens) remember(k *orchestrator.Token) *client {
+	c := &client{Token: k}
+	if k.RatePerMin > 0 {
+		c.limit = rate.NewLimiter(rate.Limit(float64(k.RatePerMin)/60), k.RatePerMin)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byHash[k.Hash], t.byID[k.ID] = c, c
+	return c
+}
+
+// lookup returns the principal that a token's hash belongs to.
+func (t *tokens) lookup(ctx context.Context, hash [32]byte) (string, bool, error) {
+	t.mu.Lock()
+	c, ok := t.byHash[hash]
+	t.mu.Unlock()
+	if !ok {
+		k, err := t.store.Token(ctx, hash)
+		if err == orchestrator.ErrNotFound {
+			return "", false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		c = t.remember(k)
+	}
+	if !c.Revoked.IsZero() {
+		return "", false, nil
+	}
+	return c.ID, true, nil
+}
+
+func (t *tokens) client(principal string) *client {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[principal]
+}
+
+// mayReach reports whether a principal may reach a gateway agent.
+func (t *tokens) mayReach(principal, agent string) bool {
+	c := t.client(principal)
+	return c != nil && (slices.Contains(c.Agents, agent) || slices.Contains(c.Agents, "*"))
+}
+
+func (t *tokens) readOnly(principal string) bool {
+	c := t.client(principal)
+	return c != nil && c.ReadOnly
+}
+
+// mayUseCredentials reports whether a principal's runs may use credentials stored here.
+func (t *tokens) mayUseCredentials(principal string) bool {
+	if principal == orchestrator.LocalPrincipal {
+		return true
+	}
+	c := t.client(principal)
+	return c != nil && c.Credentials
+}
+
+func (t *tokens) limiter(principal string) *rate.Limiter {
+	if c := t.client(principal); c != nil {
+		return c.limit
+	}
+	return nil
+}
+
+// create makes a token.
+func (t *tokens) create(ctx context.Context, in TokenInfo) (TokenInfo, error) {
+	if strings.TrimSpace(in.Name) == "" {
+		return TokenInfo{}, &orchestrator.Fault{Kind: "name", Where: orchestrator.WhereUs, What: "A token needs a name."}
+	}
+	for _, id := range in.Agents {
+		if id == "*" {
+			continue
+		}
+		if _, err := t.store.Agent(ctx, id); err != nil {
+			return TokenInfo{}, &orchestrator.Fault{
+				Kind: "agent", Where: orchestrator.WhereUs, What: "There is no agent " + id + ".", Do: "See: parley agents list",
+			}
+		}
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	in.Secret = tokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
+	k := &orchestrator.Token{
+		ID: uuid.Must(uuid.NewV7()).String(), Name: in.Name, Hash: sha256.Sum256([]byte(in.Secret)), Agents: in.Agents,
+		ReadOnly: in.ReadOnly, Credentials: in.Credentials, RatePerMin: in.RatePerMin, Created: time.Now(),
+	}
+	if err := t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{k}}); err != nil {
+		return TokenInfo{}, err
+	}
+	t.remember(k)
+	out := tokenInfo(k)
+	out.Secret = in.Secret
+	return out, nil
+}
+
+func (t *tokens) list(ctx context.Context) ([]TokenInfo, error) {
+	all, err := t.store.ListTokens(ctx)
+	out := make([]TokenInfo, 0, len(all))
+	for _, k := range all {
+		out = append(out, tokenInfo(k))
+	}
+	return out, err
+}
+
+// revoke ends a token at once; what it started goes on.
+func (t *tokens) revoke(ctx context.Context, id string) error {
+	all, err := t.store.ListTokens(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(k *orchestrator.Token) bool { return k.ID == id || k.Name == id })
+	if i < 0 {
+		return orchestrator.ErrNotFound
+	}
+	k := *all[i]
+	k.Revoked = time.Now()
+	if err := t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{&k}}); err != nil {
+		return err
+	}
+	t.remember(&k)
+	return nil
+}
+
+func tokenInfo(k *orchestrator.Token) TokenInfo {
+	ptr := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	return TokenInfo{
+		ID: k.ID, Name: k.Name, Agents: k.Agents, ReadOnly: k.ReadOnly, Credentials: k.Credentials, RatePerMin: k.RatePerMin,
+		Created: k.Created, Used: ptr(k.Used), Revoked: ptr(k.Revoked),
+	}
+}
