@@ -19,13 +19,13 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 	}
 	a.sessions = sessions
 	a.pageURL = scheme + "://" + ln.Addr().String() + "/"
-	a.site, err = frontend.New(a.store, a.driver, a.registry, &frontend.Options{
+	a.site = frontend.New(a.store, a.driver, a.registry, &frontend.Options{
 		Logger:      a.log,
 		Version:     a.cfg.Version,
 		Demo:        a.cfg.Demo != nil,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	})
-	return err
+	return nil
 }
 
 // link is a fresh one-time link into the page.
