@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,7 @@ func DecodeCard(b []byte) (card *a2a.AgentCard, notes []string, err error) {
 	if len(b) > a2a.Limits.Card {
 		return nil, nil, a2a.Errorf(a2a.KindTooLarge, "the card is larger than %d bytes", a2a.Limits.Card)
 	}
+	b = bytes.TrimPrefix(b, []byte("\ufeff")) // a card may be a file
 	if err := jsontext.Check(b, a2a.Limits.JSONDepth); err != nil {
 		return nil, nil, a2a.JSONError(b, err)
 	}

@@ -57,6 +57,14 @@ var kinds = map[int]a2a.ErrorKind{
 	-31401: a2a.KindUnauthenticated, // a2a-go
 }
 
+// kindOf reads a code; one that nobody defined is an error inside the agent.
+func kindOf(code int) a2a.ErrorKind {
+	if k, ok := kinds[code]; ok {
+		return k
+	}
+	return a2a.KindInternal
+}
+
 // terminalText is in the message of every KindTaskTerminal: no dialect has a code of its own for it.
 const terminalText = "terminal state"
 

@@ -35,7 +35,7 @@ func (midFamily) code(k a2a.ErrorKind) int {
 	return codes[k]
 }
 
-func (midFamily) kind(code int) a2a.ErrorKind { return kinds[code] }
+func (midFamily) kind(code int) a2a.ErrorKind { return kindOf(code) }
 
 func (midFamily) details() bool { return false }
 

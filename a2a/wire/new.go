@@ -171,6 +171,6 @@ func (newFamily) appendEvent(b []byte, e a2a.Event) []byte { return a2a.AppendEv
 
 func (newFamily) code(k a2a.ErrorKind) int { return codes[k] }
 
-func (newFamily) kind(code int) a2a.ErrorKind { return kinds[code] }
+func (newFamily) kind(code int) a2a.ErrorKind { return kindOf(code) }
 
 func (newFamily) details() bool { return true }
