@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strings"
 	"time"
 
 	"parley/a2a/wire"
@@ -15,7 +16,9 @@ const (
 	oldCardPath = "/.well-known/agent.json"
 )
 
-// serveCard answers with the card, in the form that belongs to its path.
+// serveCard answers with the card, in the form that belongs to its path. The official Go SDK (to 2.4.0 at least) fails on
+// a card whose security requirements are written as the specification has them, and fetches it under the name that Go
+// programs have when they give themselves none: such a reader gets the form that it can parse.
 func (h *Handler) serveCard(w http.ResponseWriter, r *http.Request) {
 	cache := "public, max-age=60"
 	if h.o.CardNeedsAuth {
@@ -31,8 +34,11 @@ func (h *Handler) serveCard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form := wire.CardSuperset
-	if r.URL.Path == oldCardPath {
+	switch {
+	case r.URL.Path == oldCardPath:
 		form = wire.CardMID
+	case strings.HasPrefix(r.UserAgent(), "Go-http-client/") && r.Header.Get("A2A-Version") == "":
+		form = wire.CardBareLists
 	}
 	body := wire.AppendCard(nil, form, card)
 	sum := sha256.Sum256(body)
@@ -40,7 +46,7 @@ func (h *Handler) serveCard(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "application/json")
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
 	header.Set("Cache-Control", cache)
-	header.Set("Vary", "A2A-Version")
+	header.Set("Vary", "A2A-Version, User-Agent")
 	if h.o.CardNeedsAuth {
 		header.Add("Vary", "Authorization")
 	}
