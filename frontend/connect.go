@@ -116,6 +116,11 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 		if c.Agent != nil {
 			fc.Detail = s.detail(c.Agent)
 			fc.Detail.Origins = c.Origins
+			for i := range fc.Detail.Skills { // nothing can be asked of it before it is approved
+				for j := range fc.Detail.Skills[i].Examples {
+					fc.Detail.Skills[i].Examples[j].Href = ""
+				}
+			}
 		}
 		if c.Fault != nil || c.Agent == nil {
 			fault := c.Fault

@@ -71,7 +71,7 @@ func (s *Site) saidFile(w http.ResponseWriter, r *http.Request) error {
 			i := 0
 			for j := range m.Parts {
 				p := &m.Parts[j]
-				if p.Kind == a2a.PartText || p.Kind == a2a.PartData {
+				if p.Kind == a2a.PartText {
 					continue
 				}
 				if i == n {

@@ -140,7 +140,7 @@ func (s *Site) endBlocks(it *orchestrator.Item) []view.Block {
 	_ = json.Unmarshal(it.Data, &d)
 	st := view.TaskState(a2a.TaskState(d.State))
 	took := ""
-	if d.Took > 0 {
+	if d.Took >= 1000 {
 		took = "after " + view.Duration(time.Duration(d.Took)*time.Millisecond)
 	}
 	retry := "/runs/" + url.PathEscape(it.RunID) + "/retry"
