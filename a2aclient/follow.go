@@ -216,11 +216,12 @@ func (f *follower) watch(ctx context.Context, x *exchange) *watchdog {
 }
 
 // beat says that an event came. It is called from the reading goroutine, for each event.
-func (w *watchdog) beat() {
-	if w.beats.Add(1) == 1 || w.task.Load() == nil {
-		if task := w.f.task; task != "" {
-			w.task.Store(&task)
-		}
+func (w *watchdog) beat() { w.beats.Add(1) }
+
+// knows says which task it is.
+func (w *watchdog) knows(task string) {
+	if task != "" && w.task.Load() == nil {
+		w.task.Store(&task)
 	}
 }
 

@@ -195,6 +195,7 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 func (f *follower) read(ctx context.Context, x *exchange) (err error) {
 	settled := false
 	w := f.watch(ctx, x)
+	w.knows(f.task)
 	defer func() {
 		w.stop()
 		x.task = f.task
@@ -230,6 +231,7 @@ func (f *follower) read(ctx context.Context, x *exchange) (err error) {
 		if f.take(ctx, fr.event); f.done {
 			return nil
 		}
+		w.knows(f.task)
 		if f.message {
 			w.soon() // a server that does not close after its message is not waited for long
 		}
