@@ -16,6 +16,7 @@ const (
 	CardNEW      CardForm = iota // pure v1.0, for RPC results
 	CardMID                      // pure v0.3
 	CardSuperset                 // both at once, for /.well-known/agent-card.json
+	CardBareLists                // the same with the scopes of a requirement not wrapped in "list": all that a2a-go/v2 parses
 )
 
 // AppendCard appends a card. What one version cannot say is said in the nearest way that keeps an agent as closed as it
@@ -34,7 +35,9 @@ type cardWriter struct {
 	flows   map[string][]string // the names that a scheme of several flows was split into
 }
 
-func (w *cardWriter) is(f CardForm) bool { return w.form == f || w.form == CardSuperset }
+func (w *cardWriter) is(f CardForm) bool {
+	return w.form == f || w.form == CardSuperset || w.form == CardBareLists
+}
 
 func (w *cardWriter) append(b []byte, card *a2a.AgentCard) []byte {
 	b = append(b, '{')
@@ -188,8 +191,12 @@ func (w *cardWriter) appendRequirements(b []byte, list []a2a.SecurityRequirement
 		for _, req := range list {
 			b = append(separate(b), `{"schemes":{`...)
 			for _, name := range slices.Sorted(maps.Keys(req)) {
-				b = append(jsontext.AppendString(separate(b), name), `:{"list":`...)
-				b = append(jsontext.AppendStrings(b, req[name]), '}')
+				b = append(jsontext.AppendString(separate(b), name), ':')
+				if w.form == CardBareLists {
+					b = jsontext.AppendStrings(b, req[name])
+					continue
+				}
+				b = append(jsontext.AppendStrings(append(b, `{"list":`...), req[name]), '}')
 			}
 			b = append(b, "}}"...)
 		}

@@ -141,7 +141,7 @@ func FuzzDecodeCard(f *testing.F) {
 			refusal(t, err)
 			return
 		}
-		for _, form := range []CardForm{CardNEW, CardMID, CardSuperset} {
+		for _, form := range []CardForm{CardNEW, CardMID, CardSuperset, CardBareLists} {
 			written := AppendCard(nil, form, card)
 			if !json.Valid(written) {
 				t.Fatalf("not JSON: %s", written)

@@ -110,6 +110,7 @@ func TestCards(t *testing.T) {
 		{"full v1.0", wire.CardNEW, &card, newCard(&card)},
 		{"full v0.3", wire.CardMID, &card, midCard(&card)},
 		{"full superset", wire.CardSuperset, &card, newCard(&card)},
+		{"full with bare lists", wire.CardBareLists, &card, newCard(&card)},
 		{"plain v1.0", wire.CardNEW, &plain, &plain},
 		{"plain v0.3", wire.CardMID, &plain, &older},
 		{"plain superset", wire.CardSuperset, &plain, &plain},
