@@ -137,6 +137,11 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 
 // Serve opens the listeners, takes up what was left open, and returns when all of it is ready.
 func (a *App) Serve(ctx context.Context) (*Ready, error) {
+	if a.cfg.Debug != "" {
+		if err := serveDebug(ctx, a.cfg.Debug); err != nil {
+			return nil, err
+		}
+	}
 	if a.cfg.GRPC != "" {
 		a.log.Warn("gRPC is off: this version does not speak it", "address", a.cfg.GRPC)
 	}

@@ -27,6 +27,7 @@ type Config struct {
 	TLSKey    string
 	EnvToken  string     // also lets a caller named "env" in, to every agent
 	Demo      DemoAgents // nil: no demo agents
+	Debug     string     // loopback address for profiles; "" = none
 }
 
 // The default addresses. On a machine where one is taken the next free port is.

@@ -33,6 +33,7 @@ type DemoConfig struct {
 	Data   string
 	Addr   string // listen address; loopback only
 	Token  string // wanted from every caller; "" = none
+	Debug  string // loopback address for profiles; "" = none
 	Logger *slog.Logger
 }
 
@@ -44,6 +45,11 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 	}
 	if !loopback(host) {
 		return nil, fmt.Errorf("the demo agents are for this machine: --addr %s is no loopback address", cfg.Addr)
+	}
+	if cfg.Debug != "" {
+		if err := serveDebug(ctx, cfg.Debug); err != nil {
+			return nil, err
+		}
 	}
 	d := &Demo{failed: make(chan error, 1)}
 	if d.data, err = filepath.Abs(cfg.Data); err != nil {

@@ -19,7 +19,7 @@ func demoAgents(ctx context.Context, o *app.DemoOptions) (app.DemoServer, error)
 }
 
 func (e *env) demoCmd() *cobra.Command {
-	var addr string
+	var addr, debug string
 	c := &cobra.Command{
 		Use: "demo", Short: "Serve the demo agents alone",
 		Long: "Serves each demo agent at /{name} of one address: real A2A agents to try clients on. When ready it prints " +
@@ -27,6 +27,7 @@ func (e *env) demoCmd() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:7430", "`address` to listen at; port 0 = any")
+	c.Flags().StringVar(&debug, "debug", "", "loopback `address` for profiles (pprof)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		dir, err := e.dir()
 		if err != nil {
@@ -38,7 +39,7 @@ func (e *env) demoCmd() *cobra.Command {
 		ctx, stop := notify(cmd.Context())
 		defer stop()
 		d, err := app.ServeDemo(ctx, demoAgents, &app.DemoConfig{
-			Data: dir, Addr: addr, Token: os.Getenv("PARLEY_A2A_TOKEN"), Logger: e.logger(),
+			Data: dir, Addr: addr, Token: os.Getenv("PARLEY_A2A_TOKEN"), Debug: debug, Logger: e.logger(),
 		})
 		if errors.Is(err, app.ErrRunning) {
 			return &codedError{exitInUse, err}

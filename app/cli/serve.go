@@ -32,6 +32,7 @@ func (e *env) serverFlags(c *cobra.Command, demo bool) *serverOptions {
 	f.StringVar(&o.PublicURL, "public-url", "", "`URL` under which A2A clients reach this machine")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the certificate of both addresses")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with its key")
+	f.StringVar(&o.Debug, "debug", "", "loopback `address` for profiles (pprof)")
 	return o
 }
 
