@@ -190,7 +190,7 @@ func quick(o *a2aclient.Options) *a2aclient.Options {
 	}
 	set(&o.PollMin, 5*time.Millisecond)
 	set(&o.PollMax, 20*time.Millisecond)
-	set(&o.Patience, 500*time.Millisecond)
+	set(&o.Patience, 8*time.Second)
 	set(&o.HeaderTime, 10*time.Second)
 	set(&o.IdleTime, 10*time.Second)
 	if o.HTTP == nil {
