@@ -218,12 +218,14 @@ func (a *Agent) reply(ctx context.Context, principal string, w *work) (Started, 
 	w.message.ContextID = l.head.ContextID
 	w.receipt.TaskID, w.receipt.After = l.id, l.seq
 	if l.running {
-		l.add(w.message, w.receipt)
-		l.flush()
-		w.recorded = true
+		if !l.ending { // one that ends now records it when its own turn comes
+			l.add(w.message, w.receipt)
+			l.flush()
+			w.recorded = true
+		}
 		l.queue = append(l.queue, w)
 	} else {
-		l.running = true
+		l.running, l.ending = true, false
 		a.hold(l)
 		go l.run(w)
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"parley/a2a"
 	"parley/a2aserver"
 )
@@ -136,6 +138,7 @@ type config struct {
 	card    *a2a.AgentCard
 	agent   *a2aserver.AgentOptions
 	handler *a2aserver.HandlerOptions
+	plain   bool // hide everything but Tasks
 }
 
 func serve(t testing.TB, c config) *server {
@@ -153,7 +156,11 @@ func serve(t testing.TB, c config) *server {
 	if err := agent.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := a2aserver.NewHandler(agent, func(context.Context, *http.Request) *a2a.AgentCard { return c.card }, c.handler)
+	var tasks a2aserver.Tasks = agent
+	if c.plain {
+		tasks = struct{ a2aserver.Tasks }{agent}
+	}
+	h := a2aserver.NewHandler(tasks, func(context.Context, *http.Request) *a2a.AgentCard { return c.card }, c.handler)
 	hs := httptest.NewServer(h)
 	t.Cleanup(func() {
 		h.Drain()
@@ -240,12 +247,9 @@ func (s *server) call(method, params string, headers ...string) *reply {
 	return s.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params), headers...)
 }
 
-var messages int
-
 // say is the params of a send in NEW; extra members of the message, or of the params behind a |, go on with a comma.
 func say(text string, extra ...string) string {
-	id := fmt.Sprintf("m-%d", time.Now().UnixNano())
-	return sayID(id, text, extra...)
+	return sayID(uuid.NewString(), text, extra...)
 }
 
 func sayID(id, text string, extra ...string) string {

@@ -53,6 +53,7 @@ type live struct {
 
 	running   bool
 	waits     bool // the running turn waits for somebody else
+	ending    bool // it has said its last
 	queue     []*work
 	cancelRun context.CancelCauseFunc
 	before    *a2a.Task // the task before the turn, at the position beforeSeq

@@ -51,11 +51,15 @@ func (l *live) next(ctx context.Context) *work {
 	if len(l.queue) > 0 && ctx.Err() == nil && l.err == nil && !l.head.State.Terminal() {
 		w := l.queue[0]
 		l.queue = l.queue[1:]
+		l.ending = false
 		return w
 	}
 	if errors.Is(context.Cause(ctx), ErrCanceled) && !l.head.State.Terminal() { // canceled between two turns
 		l.status(a2a.TaskStateCanceled, nil)
 		l.flush()
+	}
+	for _, w := range l.queue {
+		l.unclaim(w)
 	}
 	l.idles(false)
 	l.queue, l.running, l.cancelRun = nil, false, nil
@@ -77,7 +81,7 @@ func (l *live) turn(ctx context.Context, w *work) {
 	} else {
 		events = l.agent.exec.(Resumer).Resume(ctx, t)
 	}
-	d := &drive{live: l, ctx: ctx, work: w}
+	d := &drive{live: l, work: w}
 	err = d.all(events)
 	l.conclude(ctx, d, err)
 }
@@ -165,7 +169,6 @@ func (l *live) release() {
 // drive takes the events of one turn.
 type drive struct {
 	live *live
-	ctx  context.Context
 	work *work
 
 	answered bool         // the turn was one Message
@@ -207,7 +210,10 @@ func (d *drive) all(events iter.Seq2[a2a.Event, error]) (err error) {
 func (d *drive) take(e a2a.Event) (more bool, err error) {
 	l := d.live
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer func() {
+		l.ending = !more
+		l.mu.Unlock()
+	}()
 	for l.full() && l.err == nil {
 		l.holding = false
 		l.flush()
@@ -297,10 +303,15 @@ func (l *live) speak(m *a2a.Message) *a2a.Message {
 
 // giveUp fails the task before w's message was recorded: it may be sent again; l.mu is held.
 func (l *live) giveUp(w *work, err error) {
+	l.unclaim(w)
+	l.fail(err)
+}
+
+// unclaim lets a message that was not recorded be sent again; l.mu is held.
+func (l *live) unclaim(w *work) {
 	if w.receipt != nil && !w.recorded {
 		l.agent.forget(messageKey{l.head.Principal, w.receipt.MessageID})
 	}
-	l.fail(err)
 }
 
 // conclude ends a turn in the state that its end means.
@@ -310,7 +321,7 @@ func (l *live) conclude(ctx context.Context, d *drive, err error) {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	l.holding = false
+	l.holding, l.ending = false, true
 	end := func(s a2a.TaskState, m *a2a.Message) {
 		if !l.created() {
 			l.create(d.work)
@@ -355,7 +366,7 @@ func (l *live) resume() {
 	a.turns++
 	l.refs++
 	a.mu.Unlock()
-	l.running = true
+	l.running, l.ending = true, false
 	l.idles(l.head.State.Interrupted())
 	go l.run(&work{})
 }
