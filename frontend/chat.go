@@ -54,7 +54,8 @@ func tile(a *orchestrator.Agent) (view.Tile, bool) {
 	if a.Card == nil {
 		return t, false
 	}
-	t.Text, _, _ = strings.Cut(strings.TrimSpace(a.Card.Description), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(a.Card.Description), "\n")
+	t.Text = strings.NewReplacer("`", "", "**", "").Replace(line)
 	for _, sk := range a.Card.Skills {
 		for _, e := range sk.Examples {
 			if len(t.Examples) < 2 && len(e) <= 120 {
