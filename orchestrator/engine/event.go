@@ -89,6 +89,7 @@ const (
 	Repeat  Class = "repeat"  // as Lost, and the agent acts once on a repeated message id: send it again
 	Ignored Class = "ignored" // the agent did not take a message for its running task, which goes on
 	Cancel  Class = "cancel"  // the agent did not stop: it goes on
+	Noted   Class = "noted"   // it changes nothing
 	Silent  Class = "silent"  // somebody asked to stop and the agent never answered the message at all
 )
 

@@ -27,6 +27,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/engine"
 	"parley/orchestrator/steps"
 )
 
@@ -148,7 +149,7 @@ func (d *Driver) Resume(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := d.resume(ctx, row.ID); err != nil {
+			if err := d.resume(ctx, row.ID, nil); err != nil {
 				return err
 			}
 		}
@@ -156,8 +157,8 @@ func (d *Driver) Resume(ctx context.Context) error {
 	return nil
 }
 
-// resume takes up one run.
-func (d *Driver) resume(ctx context.Context, id string) error {
+// resume takes up one run; note, when there is one, is logged with it.
+func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault) error {
 	r, err := d.open(ctx, id)
 	if err != nil {
 		return err
@@ -165,7 +166,11 @@ func (d *Driver) resume(ctx context.Context, id string) error {
 	defer d.release(r)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.proceed(ctx, r.change())
+	c := r.change()
+	if note != nil {
+		c.log(&engine.Faulted{Class: engine.Noted, Fault: note})
+	}
+	return r.proceed(ctx, c)
 }
 
 // revive takes up a run whose events could not be stored, once they can be again.
@@ -181,12 +186,17 @@ func (d *Driver) revive(id string, cause error) {
 			if d.store.Healthy() != nil {
 				continue
 			}
-			err := d.resume(d.ctx, id)
+			err := d.resume(d.ctx, id, notStored)
 			if err == nil || errors.Is(err, orchestrator.ErrNotFound) {
 				return
 			}
 		}
 	})
+}
+
+var notStored = &orchestrator.Fault{
+	Kind: "not-stored", Where: orchestrator.WhereUs,
+	What: "For a while nothing could be stored. Parley is catching up with the agent.",
 }
 
 // open returns the run of that id, from memory when somebody holds it. The caller releases it.

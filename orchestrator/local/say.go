@@ -140,6 +140,9 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (*orchestrator.Run, *o
 	}
 	r := d.newRun(newID())
 	defer d.release(r)
+	if err := r.broken(); err != nil {
+		return nil, nil, err
+	}
 	now := d.now()
 	r.row = orchestrator.Run{
 		ID: r.row.ID, Scope: b.scope, Principal: b.principal, ContextID: b.contextID, To: b.to,

@@ -15,16 +15,14 @@ func Classify(err error) (engine.Class, *orchestrator.Fault) {
 	f := FaultOf(err)
 	var e *a2a.Error
 	switch {
-	case errors.As(err, &e) && e.Kind != a2a.KindInvalidAgentResponse:
+	case errors.As(err, &e) && e.Code != 0: // an answer, whatever it says
 		return engine.Refused, f
-	case f.Kind == "refused" || f.Kind == "dns":
+	case f.MayHaveRun && (f.Where == orchestrator.WhereNetwork || f.Kind == "timeout"):
+		return engine.Lost, f
+	case f.Where == orchestrator.WhereNetwork && !f.MayHaveRun && f.Kind != "tls":
 		return engine.Unsent, f
-	case f.Where == orchestrator.WhereSignIn, f.Where == orchestrator.WhereUs, f.Kind == "tls":
-		return engine.Refused, f
-	case f.Where == orchestrator.WhereAgent && f.Kind != "timeout":
-		return engine.Refused, f
 	}
-	return engine.Lost, f
+	return engine.Refused, f
 }
 
 // final reports whether asking again for a task cannot help.
@@ -50,7 +48,7 @@ func FaultOf(err error) *orchestrator.Fault {
 	var e *a2a.Error
 	if !errors.As(err, &e) {
 		return &orchestrator.Fault{
-			Kind: "broken", Where: orchestrator.WhereNetwork, Retry: true,
+			Kind: "cut", Where: orchestrator.WhereNetwork, Retry: true, MayHaveRun: true,
 			What: "The connection to the agent was lost.", Do: "Try again.", Raw: shorten(err.Error()),
 		}
 	}

@@ -104,7 +104,7 @@ func (p *Ports) Send(ctx context.Context, agent *orchestrator.Agent, r *a2a.Send
 }
 
 var silent = &orchestrator.Fault{
-	Kind: "timeout", Where: orchestrator.WhereAgent,
+	Kind: "timeout", Where: orchestrator.WhereAgent, MayHaveRun: true,
 	What: "The agent did not answer in time. It may have received the message.", Do: "Try again later.", Retry: true,
 }
 
