@@ -61,7 +61,13 @@ func (f *failures) add(r *http.Request, hash [sha256.Size]byte) {
 	now, from := f.now(), source(r)
 	s := f.from[from]
 	if s == nil {
-		f.prune(now)
+		// No more are remembered than this; which of them gives way does not matter, for what is guessed at cannot be.
+		for other := range f.from {
+			if len(f.from) < maxSources {
+				break
+			}
+			delete(f.from, other)
+		}
 		s = &failed{}
 		f.from[from] = s
 	}
@@ -73,23 +79,5 @@ func (f *failures) add(r *http.Request, hash [sha256.Size]byte) {
 	}
 	if s.hashes = append(s.hashes, hash); len(s.hashes) >= maxFailures {
 		s.hashes, s.locked = nil, now.Add(lockTime)
-	}
-}
-
-// prune makes room for one more source.
-func (f *failures) prune(now time.Time) {
-	if len(f.from) < maxSources {
-		return
-	}
-	var oldest string
-	for from, s := range f.from {
-		if now.Sub(s.since) >= failureWindow && !now.Before(s.locked) {
-			delete(f.from, from)
-		} else if oldest == "" || s.since.Before(f.from[oldest].since) {
-			oldest = from
-		}
-	}
-	if len(f.from) >= maxSources {
-		delete(f.from, oldest)
 	}
 }

@@ -1,6 +1,6 @@
 // Package guard is what stands in front of every listener: it decides who may knock before any other code sees them.
 //
-//	listener ── connections ── log ── drain ── Host ── limits ── headers ── (session | bearer) ── handler
+//	listener ── connections ── log ── limits ── drain ── Host ── headers ── (session | bearer) ── handler
 //
 // What it guarantees:
 //
@@ -90,9 +90,10 @@ func set[T comparable](p *T, v T) {
 // Wrap puts everything that every listener has in front of a handler.
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	h = Headers(g.o.CSP)(h)
-	h = Limit(g.o.Header, g.o.Body, g.o.BodyTime)(h)
 	h = g.hosts.only(h)
 	h = g.o.Drain.Refuse(h)
+	// The time for a body must be set before anything is refused: the server reads what is left of one, for ever if it may.
+	h = Limit(g.o.Header, g.o.Body, g.o.BodyTime)(h)
 	return Log(g.o.Logger, g.o.Secret)(h)
 }
 
@@ -100,12 +101,13 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 // that may block on a slow reader sets its own through http.ResponseController.
 func (g *Guard) Server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           g.Wrap(h),
-		ReadHeaderTimeout: g.o.HeaderTime,
-		IdleTimeout:       g.o.IdleTime,
-		MaxHeaderBytes:    g.o.Header,
-		TLSConfig:         g.o.TLS,
-		ErrorLog:          slog.NewLogLogger(g.o.Logger.Handler(), slog.LevelDebug),
+		Handler:                      g.Wrap(h),
+		DisableGeneralOptionsHandler: true, // OPTIONS * is no exception
+		ReadHeaderTimeout:            g.o.HeaderTime,
+		IdleTimeout:                  g.o.IdleTime,
+		MaxHeaderBytes:               g.o.Header,
+		TLSConfig:                    g.o.TLS,
+		ErrorLog:                     slog.NewLogLogger(g.o.Logger.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -48,16 +48,21 @@ func (h *hosts) add(name string) {
 // that a proxy might have set is whatever a client likes it to be.
 func (h *hosts) only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var status int
+		var sentence string
 		switch {
 		case !strings.HasPrefix(r.RequestURI, "/"), r.URL.Host != "", r.URL.Scheme != "":
-			refuse(w, http.StatusBadRequest, "Ask for a path, not for a whole address.")
+			status, sentence = http.StatusBadRequest, "Ask for a path, not for a whole address."
 		case len(r.Header["Host"]) > 0:
-			refuse(w, http.StatusBadRequest, "One Host is enough.")
+			status, sentence = http.StatusBadRequest, "One Host is enough."
 		case !h.names[strings.ToLower(r.Host)] && !h.own(r):
-			refuse(w, http.StatusMisdirectedRequest, "This program does not answer to that name.")
+			status, sentence = http.StatusMisdirectedRequest, "This program does not answer to that name."
 		default:
 			next.ServeHTTP(w, r)
+			return
 		}
+		w.Header().Set("Connection", "close") // nor is the body waited for
+		refuse(w, status, sentence)
 	})
 }
 

@@ -7,8 +7,7 @@ import (
 )
 
 // Limit bounds the header and the body of a request. A size exactly at its limit is accepted. A body that declares more
-// is refused at once; one that turns out to be more fails its reader with *http.MaxBytesError, for which TooLarge tells
-// the answer.
+// is refused at once; one that turns out to be more fails its reader with *http.MaxBytesError.
 func Limit(header int, body int64, bodyTime time.Duration) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -20,6 +19,7 @@ func Limit(header int, body int64, bodyTime time.Duration) Middleware {
 			if r.ContentLength > body {
 				w.Header().Set("Connection", "close")
 				refuse(w, http.StatusRequestEntityTooLarge, "The body of this request is too large.")
+				linger(w, r, body)
 				return
 			}
 			if r.Body != nil && r.Body != http.NoBody {
@@ -32,6 +32,16 @@ func Limit(header int, body int64, bodyTime time.Duration) Middleware {
 			}
 			next.ServeHTTP(w, r)
 		})
+	}
+}
+
+// linger reads on for a moment after a refusal: many clients send the whole of a body before they read an answer, and a
+// connection that is closed while they do looks broken to them.
+func linger(w http.ResponseWriter, r *http.Request, most int64) {
+	const moment = 500 * time.Millisecond
+	control := http.NewResponseController(w)
+	if control.Flush() == nil && control.SetReadDeadline(time.Now().Add(moment)) == nil {
+		_, _ = io.CopyN(io.Discard, r.Body, most) // whatever becomes of it, the answer is out
 	}
 }
 

@@ -29,7 +29,7 @@ func SafeURL(raw string) (string, error) {
 		}
 		u.Host = ascii + strings.TrimPrefix(u.Host, name)
 	}
-	if !cleanHost(u.Host) {
+	if u.Hostname() == "" || !cleanHost(u.Host) {
 		return "", ErrURL
 	}
 	return escapeRest.Replace(u.String()), nil
@@ -41,8 +41,5 @@ var escapeRest = strings.NewReplacer(`"`, "%22", "'", "%27", "`", "%60", "<", "%
 
 // cleanHost reports whether a host is a name or an address and nothing else.
 func cleanHost(host string) bool {
-	if host == "" || strings.HasPrefix(host, "-") {
-		return false
-	}
-	return strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == ""
+	return !strings.HasPrefix(host, "-") && strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == ""
 }

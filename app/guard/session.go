@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -120,9 +121,12 @@ func (s *Sessions) Valid(r *http.Request) bool {
 	return ok
 }
 
-func (s *Sessions) public(path string) bool {
+func (s *Sessions) public(asked string) bool {
+	if path.Clean(asked) != strings.TrimSuffix(asked, "/") && asked != "/" {
+		return false // it leads elsewhere
+	}
 	for _, p := range s.o.Public {
-		if p == path || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p) {
+		if p == asked || strings.HasSuffix(p, "/") && strings.HasPrefix(asked, p) {
 			return true
 		}
 	}
@@ -235,10 +239,10 @@ const keyFile = "session.key"
 
 // sessionKey returns the key in dir, or makes it. A file that is not a key is replaced: all it costs is a new link.
 func sessionKey(dir string) ([]byte, error) {
-	path := filepath.Join(dir, keyFile)
-	if key, err := os.ReadFile(path); err == nil && len(key) == sha256.Size {
+	file := filepath.Join(dir, keyFile)
+	if key, err := os.ReadFile(file); err == nil && len(key) == sha256.Size {
 		// One that others could read is no secret any more.
-		if info, err := os.Stat(path); err == nil && (info.Mode().Perm()&0o077 == 0 || !unixModes) {
+		if info, err := os.Stat(file); err == nil && (info.Mode().Perm()&0o077 == 0 || !unixModes) {
 			return key, nil
 		}
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -260,5 +264,5 @@ func sessionKey(dir string) ([]byte, error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	return key, os.Rename(f.Name(), path)
+	return key, os.Rename(f.Name(), file)
 }
