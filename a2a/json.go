@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"parley/a2a/internal/jsontext"
@@ -94,11 +95,14 @@ func JSONError(b []byte, err error) error {
 		return &Error{Kind: KindParse, Message: "the JSON cannot be read", Err: err}
 	}
 	if at.Kind == jsontext.Syntax {
-		return &Error{Kind: KindParse, Message: "the text is not valid JSON: it " + at.Msg, Err: err}
+		return &Error{Kind: KindParse, Message: fmt.Sprintf("the text is not valid JSON: it %s at byte %d", at.Msg, at.Offset), Err: err}
 	}
 	field := jsontext.Path(b, at.Offset)
 	if at.Kind == jsontext.Deep {
 		field = shorten(field)
+	}
+	if len(field) > maxField { // names of members are the sender's
+		field = strings.ToValidUTF8(field[:maxField], "") + "…"
 	}
 	subject := field
 	if subject == "" {
@@ -106,6 +110,9 @@ func JSONError(b []byte, err error) error {
 	}
 	return &Error{Kind: KindInvalidParams, Message: subject + " " + at.Msg, Field: field, Err: err}
 }
+
+// maxField bounds what an error repeats of what it was given.
+const maxField = 200
 
 // shorten cuts the path of something deep to where it begins.
 func shorten(path string) string {
@@ -123,20 +130,18 @@ func shorten(path string) string {
 // ParseTaskState reads the name of a state in any spelling that was ever used (TASK_STATE_CANCELED, canceled,
 // cancelled, input-required, input_required, …). What it does not know is TaskStateUnspecified.
 func ParseTaskState(s string) TaskState {
-	switch TaskState(s) { // what is written today
-	case TaskStateSubmitted, TaskStateWorking, TaskStateInputRequired, TaskStateAuthRequired, TaskStateCompleted,
-		TaskStateCanceled, TaskStateFailed, TaskStateRejected:
-		return TaskState(s)
+	for _, known := range states {
+		if s == string(known) {
+			return known
+		}
 	}
-	s = strings.ToUpper(strings.ReplaceAll(s, "-", "_"))
-	s = strings.TrimPrefix(s, "TASK_STATE_")
+	s = strings.TrimPrefix(strings.ToUpper(strings.ReplaceAll(s, "-", "_")), "TASK_STATE_")
 	if s == "CANCELLED" {
 		return TaskStateCanceled
 	}
-	state := TaskState("TASK_STATE_" + s)
-	for _, known := range states {
-		if state == known {
-			return state
+	for _, known := range states[1:] {
+		if s == string(known[len("TASK_STATE_"):]) {
+			return known
 		}
 	}
 	return TaskStateUnspecified
@@ -164,7 +169,7 @@ var roles = [...]Role{"", RoleUser, RoleAgent}
 // ReadTaskState reads the name or the number of a state, for package wire.
 func ReadTaskState(r *jsontext.Reader) TaskState {
 	if r.Peek() == '"' {
-		return ParseTaskState(r.String())
+		return ParseTaskState(string(r.Text()))
 	}
 	if n := r.Int(); n >= 0 && n < len(states) {
 		return states[n]
@@ -175,7 +180,7 @@ func ReadTaskState(r *jsontext.Reader) TaskState {
 // ReadRole reads the name or the number of a role, for package wire.
 func ReadRole(r *jsontext.Reader) Role {
 	if r.Peek() == '"' {
-		return ParseRole(r.String())
+		return ParseRole(string(r.Text()))
 	}
 	if n := r.Int(); n >= 0 && n < len(roles) {
 		return roles[n]

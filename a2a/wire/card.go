@@ -13,10 +13,10 @@ import (
 type CardForm uint8
 
 const (
-	CardNEW      CardForm = iota // pure v1.0, for RPC results
-	CardMID                      // pure v0.3
-	CardSuperset                 // both at once, for /.well-known/agent-card.json
-	CardBareLists                // the same with the scopes of a requirement not wrapped in "list": all that a2a-go/v2 parses
+	CardNEW       CardForm = iota // pure v1.0, for RPC results
+	CardMID                       // pure v0.3
+	CardSuperset                  // both at once, for /.well-known/agent-card.json
+	CardBareLists                 // the same with the scopes of a requirement not wrapped in "list": all that a2a-go/v2 parses
 )
 
 // AppendCard appends a card. What one version cannot say is said in the nearest way that keeps an agent as closed as it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"parley/a2a"
 )
@@ -70,9 +71,6 @@ func TestLimits(t *testing.T) {
 				if string(call.ID) != "7" || call.Dialect != NEW {
 					t.Errorf("%d: the reply would go to id %s in %s", n, call.ID, call.Dialect)
 				}
-				if tt.name == "depth" {
-					text = text[:len(text)-2] + text[len(text)-2:] // the same depth: result.message
-				}
 				_, err = DecodeReply(NEW, OpSend, []byte(`{"jsonrpc":"2.0","id":7,"result":{"message":`+text+`}}`))
 				kind := tt.kind
 				if kind == a2a.KindInvalidParams {
@@ -101,6 +99,19 @@ func checkLimit(t *testing.T, what string, n, limit int, err error, kind a2a.Err
 	}
 	if len(e.Message) > 200 {
 		t.Errorf("%s: a message of %d bytes", what, len(e.Message))
+	}
+}
+
+// However long the names in a request, an error does not repeat them.
+func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 1<<20)
+	for _, message := range []string{`{"` + long + `":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, `{"messageId":"` + long + `","parts":5}`} {
+		_, err := DecodeCall([]byte(`{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message":` + message + `}}`))
+		e, ok := err.(*a2a.Error)
+		if !ok || e.Kind != a2a.KindInvalidParams || len(e.Message)+len(e.Field) > 600 || !utf8.ValidString(e.Message) {
+			t.Errorf("%.500v", err)
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ func (midFamily) readResult(r *jsontext.Reader, op Op) any {
 func readMidEvent(r *jsontext.Reader) a2a.Event {
 	var (
 		start                                   = r.Offset()
-		kind, id, taskID, contextID             string
+		kind                                    []byte
+		id, taskID, contextID                   string
 		status                                  a2a.TaskStatus
 		artifact                                a2a.Artifact
 		message                                 *a2a.Message
@@ -50,7 +51,7 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
 		case "kind":
-			kind = r.String()
+			kind = r.Text()
 		case "id":
 			id = r.String()
 		case "taskId":
@@ -90,7 +91,7 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 	if r.Err() != nil {
 		return nil
 	}
-	switch {
+	switch kind := string(kind); {
 	case kind == "task" || kind == "" && hasStatus && id != "":
 		if id == "" {
 			break
@@ -118,7 +119,7 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 	var (
 		start                  = r.Offset()
-		kind                   string
+		kind                   []byte
 		text, file, data, null bool
 		content                a2a.Part // of a file
 	)
@@ -130,7 +131,7 @@ func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 		}
 		switch string(r.Name()) {
 		case "kind", "type":
-			kind = r.String()
+			kind = r.Text()
 		case "text":
 			p.Text, text = r.String(), true
 		case "data":
@@ -147,7 +148,7 @@ func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 	if null && !data {
 		p.Data, data = []byte("null"), true
 	}
-	switch {
+	switch kind := string(kind); {
 	case text && (kind == "text" || kind == ""):
 		p.Data = nil
 		if rest, ok := jsontext.CutTrue(p.Metadata, a2a.NoContentKey); ok {

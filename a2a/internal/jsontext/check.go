@@ -1,6 +1,10 @@
 package jsontext
 
-import "unicode/utf8"
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
 
 // hardDepth bounds the recursion of Check: nothing deeper is looked at.
 const hardDepth = 10_000
@@ -110,6 +114,27 @@ func literal(b []byte, i int, word string) (int, string) {
 	return i + len(word), ""
 }
 
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// plainEnd returns where the first byte from i on is that does not stand for itself within a string, eight at a time: the
+// high bit of a byte that is less than a space, a quotation mark or a backslash comes out set.
+func plainEnd(b []byte, i int) int {
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		odd := ((x - ones*' ') | ((x ^ ones*'"') - ones) | ((x ^ ones*'\\') - ones)) &^ x & highs
+		if odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
+		}
+	}
+	for i < len(b) && plain[b[i]] {
+		i++
+	}
+	return i
+}
+
 // plain holds the bytes that stand for themselves within a string.
 var plain = func() (t [256]bool) {
 	for c := range t {
@@ -119,10 +144,7 @@ var plain = func() (t [256]bool) {
 }()
 
 func stringEnd(b []byte, i int) (int, string) {
-	for i++; i < len(b); i++ {
-		if plain[b[i]] {
-			continue
-		}
+	for i = plainEnd(b, i+1); i < len(b); i = plainEnd(b, i+1) {
 		switch b[i] {
 		case '"':
 			return i + 1, ""

@@ -22,7 +22,7 @@ import (
 //	}
 //
 // Every value must be read or skipped. The first value of a wrong type ends all loops; Err tells of it. Whatever is
-// returned is a copy, but for Name, Key and Peek.
+// returned is a copy, but for Name, Key, Text, Span and Since.
 type Reader struct {
 	b    []byte
 	i    int
@@ -199,23 +199,17 @@ func (r *Reader) Skip() {
 
 // closing returns where the string at i has its closing quotation mark.
 func closing(b []byte, i int) int {
-	for i++; ; i++ {
-		for plain[b[i]] {
-			i++
-		}
-		if b[i] == '"' {
+	for i++; ; i += 2 { // a backslash and what it escapes
+		if i = plainEnd(b, i); b[i] == '"' {
 			return i
 		}
-		i++ // what a backslash escapes
 	}
 }
 
 // quoted passes over a string and returns what is between its quotation marks.
 func (r *Reader) quoted() (s []byte, escaped bool) {
-	b, i := r.b, r.i+1
-	for plain[b[i]] {
-		i++
-	}
+	b := r.b
+	i := plainEnd(b, r.i+1)
 	if b[i] != '"' {
 		escaped = true
 		i = closing(b, r.i)
@@ -225,8 +219,8 @@ func (r *Reader) quoted() (s []byte, escaped bool) {
 	return s, escaped
 }
 
-// text reads a string; what it returns may lie in the text itself.
-func (r *Reader) text() []byte {
+// Text reads a string; what it returns may lie in the text itself.
+func (r *Reader) Text() []byte {
 	if r.err != nil {
 		return nil
 	}
@@ -242,7 +236,7 @@ func (r *Reader) text() []byte {
 }
 
 // String reads a string.
-func (r *Reader) String() string { return string(r.text()) }
+func (r *Reader) String() string { return string(r.Text()) }
 
 // Strings reads an array of strings; nil when it is empty.
 func (r *Reader) Strings() (list []string) {
@@ -271,7 +265,7 @@ func (r *Reader) Int() int {
 	start := r.Offset()
 	var s []byte
 	if r.Peek() == '"' {
-		s = r.text()
+		s = r.Text()
 	} else {
 		s = r.number()
 	}
@@ -298,7 +292,7 @@ func (r *Reader) number() []byte {
 // Bytes reads base64, standard or URL-safe, with or without padding; never nil.
 func (r *Reader) Bytes() []byte {
 	start := r.Offset()
-	s := bytes.TrimRight(r.text(), "=")
+	s := bytes.TrimRight(r.Text(), "=")
 	enc := base64.RawStdEncoding
 	if bytes.ContainsAny(s, "-_") {
 		enc = base64.RawURLEncoding
