@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -93,7 +94,7 @@ func originOf(u *url.URL) (origin, error) {
 func canonicalHost(host string) (string, error) {
 	if !plain(host) {
 		ascii, err := idna.Lookup.ToASCII(host)
-		if err != nil && !strings.Contains(host, ":") {
+		if !utf8.ValidString(host) || err != nil && !strings.Contains(host, ":") {
 			return "", errors.New("the host is not a valid name")
 		}
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -15,7 +16,7 @@ var ErrURL = errors.New("only a plain http or https address can be opened")
 // from its parts, without characters that a shell, a command line or a terminal reads in its own way. Hand on what it
 // returns, never what it was given.
 func SafeURL(raw string) (string, error) {
-	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
+	if !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return "", ErrURL
 	}
 	u, err := url.Parse(raw)
