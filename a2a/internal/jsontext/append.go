@@ -3,50 +3,38 @@ package jsontext
 import (
 	"encoding/base64"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s in quotation marks. Bytes that are not UTF-8 become U+FFFD.
+// AppendString appends s in quotation marks. What is not UTF-8 becomes U+FFFD.
 func AppendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	done := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if plain[c] {
-				i++
-				continue
-			}
-			b = append(b, s[done:i]...)
-			switch c {
-			case '"', '\\':
-				b = append(b, '\\', c)
-			case '\n':
-				b = append(b, '\\', 'n')
-			case '\r':
-				b = append(b, '\\', 'r')
-			case '\t':
-				b = append(b, '\\', 't')
-			default:
-				b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			}
-			i++
-			done = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			b = append(b, s[done:i]...)
-			b = append(b, "\ufffd"...)
-			done = i + 1
-		}
-		i += n
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\ufffd")
 	}
-	b = append(b, s[done:]...)
-	return append(b, '"')
+	b = append(b, '"')
+	for {
+		n := plainEnd(s, 0)
+		if b = append(b, s[:n]...); n == len(s) {
+			return append(b, '"')
+		}
+		switch c := s[n]; c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		s = s[n+1:]
+	}
 }
 
 // AppendName begins a member: a comma unless it is the object's first, the name and a colon. The name is written as it is.

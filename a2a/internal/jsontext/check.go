@@ -1,7 +1,6 @@
 package jsontext
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
 )
@@ -121,15 +120,17 @@ const (
 
 // plainEnd returns where the first byte from i on is that does not stand for itself within a string, eight at a time: the
 // high bit of a byte that is less than a space, a quotation mark or a backslash comes out set.
-func plainEnd(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
+func plainEnd[T string | []byte](s T, i int) int {
+	for ; i+8 <= len(s); i += 8 {
+		w := s[i : i+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 		odd := ((x - ones*' ') | ((x ^ ones*'"') - ones) | ((x ^ ones*'\\') - ones)) &^ x & highs
 		if odd != 0 {
 			return i + bits.TrailingZeros64(odd)/8
 		}
 	}
-	for i < len(b) && plain[b[i]] {
+	for i < len(s) && plain[s[i]] {
 		i++
 	}
 	return i
