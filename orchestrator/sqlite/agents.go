@@ -153,8 +153,11 @@ func (db *DB) MatchAgents(ctx context.Context, text string, n int) ([]orchestrat
 }
 
 func (b *batch) token(t *orchestrator.Token) {
-	b.add(`INSERT OR REPLACE INTO tokens (id, name, hash, agents, read_only, credentials, rate, created, used, revoked)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID, t.Name, t.Hash[:], b.marshal(t.Agents), t.ReadOnly, t.Credentials,
+	b.add(`INSERT INTO tokens (id, name, hash, agents, read_only, credentials, rate, created, used, revoked)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, agents = excluded.agents,
+			read_only = excluded.read_only, credentials = excluded.credentials, rate = excluded.rate,
+			created = excluded.created, used = excluded.used, revoked = excluded.revoked`, t.ID, t.Name, t.Hash[:], b.marshal(t.Agents), t.ReadOnly, t.Credentials,
 		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked))
 }
 

@@ -17,6 +17,8 @@ func (w *writer) rest() bool {
 	switch {
 	case w.sick.Load() != nil:
 		return false
+	case w.wire.due(wireDelay):
+		return w.restWire()
 	case w.index != tidied:
 		w.merge()
 		return true

@@ -17,7 +17,7 @@ const upsertRun = `INSERT INTO runs (key, id, scope, principal, conversation, co
 	ON CONFLICT (key) DO UPDATE SET scope = excluded.scope, principal = excluded.principal,
 		conversation = excluded.conversation, context = excluded.context, recipient = excluded.recipient,
 		state = excluded.state, open = excluded.open, updated = excluded.updated,
-		engine = excluded.engine`
+		created = excluded.created, engine = excluded.engine`
 
 func (b *batch) run(r *orchestrator.Run) {
 	open := r.State != a2a.TaskStateUnspecified && !r.State.Terminal()

@@ -147,8 +147,9 @@ func terms(typed string) []term {
 	typed = norm.NFC.String(typed)
 	var all []term
 	add := func(s string, prefix bool) {
-		t := term{prefix: prefix}
+		var t term
 		for w := range words(s) {
+			t.prefix = prefix && w.end == len(s)
 			// Of a run of East Asian letters the last is there as the second of a pair.
 			if n := len(t.words); w.pair && utf8.RuneCountInString(w.text) == 1 && n > 0 && t.pairs[n-1] &&
 				strings.HasSuffix(t.words[n-1], w.text) && w.start > 0 && eastAsianBefore(s, w.start) {

@@ -52,7 +52,8 @@ type writer struct {
 	pending  map[string]statement  // rows of the open transaction that are written once, as they are at its end
 	order    []string              // keys of pending
 	args     []any                 // of the statement being run
-	index    tidying               // of search
+	wire     wireQueue
+	index    tidying // of search
 	ballast  ballast
 	anchored bool  // the ballast is there, or cannot be
 	err      error // of closing the connection
@@ -63,6 +64,7 @@ func startWriter(db *DB, c *conn, head int64) (*writer, error) {
 		db: db, c: c, seq: head, failed: newFailures(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), pending: map[string]statement{},
 		ballast: newBallast(db.dir),
+		wire:    wireQueue{most: wireBytes},
 	}
 	for i, table := range keyTables {
 		k, err := newKeys(c, table)
@@ -123,6 +125,7 @@ func (w *writer) close() (clean bool, err error) {
 	w.mu.Unlock()
 	w.nudge()
 	<-w.ended
+	w.wire.stop()
 	return w.sick.Load() == nil, w.err
 }
 
@@ -165,6 +168,8 @@ func (w *writer) run() {
 			}
 		}
 		if closed {
+			for w.wire.due(0) && w.restWire() {
+			}
 			w.err = w.end()
 			return
 		}
@@ -293,6 +298,9 @@ func (w *writer) try(ops []*op) (err error) {
 	}
 	if !written {
 		_, err = w.c.exec(`ROLLBACK`)
+		return err
+	}
+	if err := w.recordWire(); err != nil {
 		return err
 	}
 	if err := w.flush(); err != nil {

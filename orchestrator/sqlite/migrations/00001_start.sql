@@ -181,24 +181,36 @@ CREATE TABLE tokens (
 
 -- What was on the wire, for the inspector. Bounded by size and age.
 CREATE TABLE wire (
-	id         INTEGER PRIMARY KEY AUTOINCREMENT,
-	run        INTEGER,
-	task       TEXT NOT NULL,
-	at         INTEGER NOT NULL,
-	inbound    INTEGER NOT NULL,
-	peer       TEXT NOT NULL,
-	method     TEXT NOT NULL,
-	dialect    TEXT NOT NULL,
-	url        TEXT NOT NULL,
-	status     INTEGER NOT NULL,
-	took       INTEGER NOT NULL,
-	first      INTEGER NOT NULL,
-	last       INTEGER NOT NULL,
-	error      TEXT NOT NULL,
-	headers    BLOB,
-	request    BLOB,
-	response   BLOB,
-	size       INTEGER NOT NULL
+	id       INTEGER PRIMARY KEY AUTOINCREMENT,
+	size     INTEGER NOT NULL,
+	run      INTEGER,
+	task     TEXT NOT NULL,
+	at       INTEGER NOT NULL,
+	inbound  INTEGER NOT NULL,
+	peer     TEXT NOT NULL,
+	method   TEXT NOT NULL,
+	dialect  TEXT NOT NULL,
+	url      TEXT NOT NULL,
+	status   INTEGER NOT NULL,
+	took     INTEGER NOT NULL, -- microseconds
+	first    INTEGER NOT NULL,
+	last     INTEGER NOT NULL,
+	error    TEXT NOT NULL,
+	header   BLOB,
+	request  BLOB,
+	response BLOB
 );
 CREATE INDEX wire_run ON wire (run) WHERE run IS NOT NULL;
 CREATE INDEX wire_task ON wire (task) WHERE task <> '';
+
+INSERT INTO counters (name, value) VALUES ('wire.bytes', 0);
+-- +goose StatementBegin
+CREATE TRIGGER wire_added AFTER INSERT ON wire BEGIN
+	UPDATE counters SET value = value + new.size WHERE name = 'wire.bytes';
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER wire_removed AFTER DELETE ON wire BEGIN
+	UPDATE counters SET value = value - old.size WHERE name = 'wire.bytes';
+END;
+-- +goose StatementEnd
