@@ -168,7 +168,7 @@ func (a *Agent) begin(ctx context.Context, principal string, r *a2a.SendRequest,
 	if m.TaskID != "" {
 		return a.reply(ctx, principal, w)
 	}
-	if err := a.admit(principal, true); err != nil {
+	if err := a.admit(principal, newTask); err != nil {
 		return Started{}, err
 	}
 	m.TaskID = newID()
@@ -212,7 +212,11 @@ func (a *Agent) reply(ctx context.Context, principal string, w *work) (Started, 
 			Kind: a2a.KindRateLimited, Message: "too many messages wait for this task already", RetryAfter: time.Second,
 		}
 	}
-	if err := a.admit(principal, !l.running); err != nil {
+	kind := nextTurn
+	if l.running {
+		kind = queuedTurn
+	}
+	if err := a.admit(principal, kind); err != nil {
 		return Started{}, err
 	}
 	w.message.ContextID = l.head.ContextID
@@ -235,23 +239,29 @@ func (a *Agent) reply(ctx context.Context, principal string, w *work) (Started, 
 // queuedTurns is how many messages may wait behind a running turn.
 const queuedTurns = 64
 
-// admit counts one more turn of a principal, or says why there cannot be one. turn is false when the message waits behind
-// a turn that is counted already.
-func (a *Agent) admit(principal string, turn bool) error {
+// admission says what a message would begin.
+type admission int
+
+const (
+	newTask    admission = iota
+	nextTurn             // of a task that waits for it
+	queuedTurn           // behind a turn that is counted already
+)
+
+// admit counts one more turn of a principal, or says why there cannot be one.
+func (a *Agent) admit(principal string, what admission) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closing {
+	switch {
+	case a.closing:
 		return closingError()
-	}
-	if !turn {
+	case what == queuedTurn:
 		return nil
-	}
-	if a.running[principal] >= a.maxRunning {
+	case a.running[principal] >= a.maxRunning:
 		return &a2a.Error{
 			Kind: a2a.KindRateLimited, Message: "too many of your tasks are running; wait for one to end", RetryAfter: time.Second,
 		}
-	}
-	if a.interrupted[principal] >= a.maxInterrupted {
+	case what == newTask && a.interrupted[principal] >= a.maxInterrupted:
 		return &a2a.Error{
 			Kind:       a2a.KindRateLimited,
 			Message:    "too many of your tasks wait for an answer; answer or cancel one",
