@@ -40,12 +40,18 @@ func (c *Client) attempt(f func(wire.Dialect) error) error {
 	if understood(err) && !c.proven.Load() {
 		c.settle(d)
 	}
-	if c.proven.Load() || !wrongDialect(err) {
+	if !wrongDialect(err) {
 		return err
 	}
-	other := wire.MID
-	if d == wire.MID {
+	other := c.Dialect() // another call may have found out meanwhile
+	switch {
+	case other != d:
+	case c.proven.Load():
+		return err
+	case d == wire.MID:
 		other = wire.NEW
+	default:
+		other = wire.MID
 	}
 	again := f(other)
 	if wrongDialect(again) || !understood(again) {

@@ -220,9 +220,11 @@ func (w *watchdog) beat() { w.beats.Add(1) }
 
 // knows says which task it is.
 func (w *watchdog) knows(task string) {
-	if task != "" && w.task.Load() == nil {
-		w.task.Store(&task)
+	if task == "" || w.task.Load() != nil {
+		return
 	}
+	kept := task // only this copy lives on the heap
+	w.task.Store(&kept)
 }
 
 // soon ends the stream shortly.
