@@ -28,7 +28,7 @@ type family interface {
 
 var families = [...]family{NEW: newFamily{}, MID: midFamily{}}
 
-// of returns the family of d; one that is not written yet is answered as MID, which old readers come closest to.
+// of returns the family of d. OLD callers are answered as MID ones: an error, all that they get, looks the same to both.
 func of(d Dialect) family {
 	if int(d) < len(families) {
 		return families[d]
