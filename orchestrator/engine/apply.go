@@ -34,10 +34,7 @@ func (s *State) Apply(b Body) {
 	case *Answered:
 		s.answered(b)
 	case *Stopping:
-		s.Stops++
-		s.Stopping = true
-		s.Declined = s.Declined || b.Declined
-		s.stop()
+		s.stopping()
 	case *Faulted:
 		s.fault(b)
 	case *Report:
@@ -74,7 +71,8 @@ func (s *State) sending(b *Sending) {
 	if st == nil || st.State == orchestrator.StepDone {
 		return
 	}
-	if due := st.State == orchestrator.StepPlanned && b.Turn == st.Turn; !due && b.Turn <= st.Turn {
+	due := st.State == orchestrator.StepPlanned && b.Turn == st.Turn && b.Attempt == st.Attempt && b.Repeat == st.Repeat
+	if !due && b.Turn <= st.Turn {
 		return // it is on its way already
 	}
 	st.again()
@@ -112,10 +110,13 @@ func (s *State) answered(b *Answered) {
 	s.Asks = append(s.Asks[:i:i], s.Asks[i+1:]...)
 	st := s.Step(ask.Step)
 	switch {
-	case b.State == orchestrator.AskDeclined && ask.Kind == orchestrator.AskChoice:
-		s.end(a2a.TaskStateCanceled, nil)
-	case b.State != orchestrator.AskAnswered:
-		// Gone, or declined: what follows from it is an event of its own.
+	case b.State == orchestrator.AskDeclined:
+		s.Declined = true
+		s.stopping()
+	case b.State == orchestrator.AskGone:
+		if ask.Kind == orchestrator.AskChoice {
+			s.Planning++ // there is nothing to choose from any more
+		}
 	case ask.Kind == orchestrator.AskChoice:
 		s.Chosen = b.Choice
 		s.Planning++
@@ -137,8 +138,10 @@ const (
 	ResendLeave = "leave"
 )
 
-// stop ends a run at once where there is no task at an agent that could be canceled.
-func (s *State) stop() {
+// stopping makes the run stop: at once where there is no task at an agent that could be canceled.
+func (s *State) stopping() {
+	s.Stops++
+	s.Stopping = true
 	st := s.Active()
 	if st == nil || st.Task == "" && st.State != orchestrator.StepSending && st.State != orchestrator.StepAwaiting {
 		s.end(a2a.TaskStateCanceled, nil)

@@ -146,7 +146,7 @@ func (s *State) TooOften(agent, digest string, at int64) bool {
 // Before returns what must be logged ahead of a report so that the log tells it in order: an ask is gone once the
 // agent went on by itself, asks for something else, or ended.
 func (s *State) Before(r *Report) []Body {
-	if s.Ended {
+	if s.Ended || r.State == a2a.TaskStateUnspecified && !r.Message {
 		return nil
 	}
 	var bodies []Body

@@ -70,9 +70,7 @@ type Answered struct {
 }
 
 // Stopping says that somebody asked to stop.
-type Stopping struct {
-	Declined bool `json:"declined,omitempty"` // by declining an ask
-}
+type Stopping struct{}
 
 // Gap says that events may be missing here.
 type Gap struct {

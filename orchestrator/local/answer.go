@@ -197,9 +197,6 @@ func (c *change) take(ctx context.Context, ask *engine.Ask, a *reply) error {
 	if a.decline {
 		closed.State, closed.Choice = orchestrator.AskDeclined, ""
 		c.close(closed)
-		if kind != orchestrator.AskChoice {
-			c.log(&engine.Stopping{Declined: true})
-		}
 		return nil
 	}
 	c.close(closed)
