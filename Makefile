@@ -50,7 +50,7 @@ crash: ## CYCLES (200) times kill -9 under load, then compare with what was ackn
 
 interop: ## other makers' SDKs against our agent, and our client against their servers
 	@build/deps.sh peers
-	go test -tags $(TAGS),interop -count=1 -timeout=15m $(if $(CI),-v) ./interop
+	go test -tags $(TAGS),interop -count=1 -parallel=8 -timeout=15m $(if $(CI),-v) ./interop
 
 desktop: ## build bin/parley-window and open it (under Xvfb where there is no display)
 	@build/deps.sh window

@@ -9,8 +9,10 @@ import (
 
 // TestPeers has the peers of one version talk to one another.
 func TestPeers(t *testing.T) {
+	t.Parallel()
 	for _, server := range peers() {
 		t.Run(server.name, func(t *testing.T) {
+			t.Parallel()
 			url := start(t, server.serve, nil).ready["a2a"]
 			for _, client := range peers() {
 				if client.version != server.version {
@@ -22,7 +24,7 @@ func TestPeers(t *testing.T) {
 						Stream: &role{URL: url, Text: "stream"},
 						Ask:    &role{URL: url, Text: "ask", Answers: []string{"blue"}},
 						Slow:   &role{URL: url, Text: "slow"},
-						Files:  &role{URL: url, Text: "files", Back: true},
+						Parts:  &role{URL: url, Text: "files"},
 					})
 				})
 			}
@@ -32,6 +34,7 @@ func TestPeers(t *testing.T) {
 
 // TestTheirClients has their clients call our agents.
 func TestTheirClients(t *testing.T) {
+	t.Parallel()
 	env := []string{"PARLEY_A2A_TOKEN=" + token}
 	demo := start(t, []string{filepath.Join(bin, "parley"), "demo", "--addr", "127.0.0.1:0", "--data", t.TempDir()}, env).ready["a2a"]
 	serve := start(t, []string{
@@ -42,8 +45,9 @@ func TestTheirClients(t *testing.T) {
 			Token:  token,
 			Echo:   &role{URL: base + "echo/", Text: "hello"},
 			Stream: &role{URL: base + "writer/", Text: "Write about the sea"},
-			Ask:    &role{URL: base + "travel/", Text: "I want to travel", Answers: []string{"from Berlin to Lisbon, 2027-03-01 to 2027-03-08"}},
+			Ask:    &role{URL: base + "travel/", Text: "I want to travel", Answers: []string{"from Berlin to Lisbon, 2027-03-01 until 2027-03-08"}},
 			Slow:   &role{URL: base + "slow/", Text: "#slow 60s"},
+			Parts:  &role{URL: base + "echo/", Text: "hello"},
 			Files:  &role{URL: base + "files/", Text: "Give me files"},
 		}
 	}
@@ -55,13 +59,16 @@ func TestTheirClients(t *testing.T) {
 		{"gateway", agents(serve + "agents/")},
 		{"own agent", &plan{
 			Token:  token,
+			Echo:   &role{URL: serve, Text: "Echo: hello", Task: true},
 			Stream: &role{URL: serve, Text: "Write a text in Markdown"},
-			Ask:    &role{URL: serve, Text: "Plan a trip for me", Answers: []string{"from Berlin to Lisbon, 2027-03-01 to 2027-03-08"}},
+			Slow:   &role{URL: serve, Text: "Wait a while and report progress: #slow 60s"},
+			Ask:    &role{URL: serve, Text: "Plan a trip for me", Answers: []string{"from Berlin to Lisbon, 2027-03-01 until 2027-03-08"}},
 		}},
 	}
 	for _, target := range targets {
 		for _, client := range peers() {
 			t.Run(target.name+" from "+client.name, func(t *testing.T) {
+				t.Parallel()
 				client.runPlan(t, target.name, target.plan)
 			})
 		}

@@ -16,11 +16,13 @@ import (
 
 // TestOurClient has our command line call their agents, beside a running server.
 func TestOurClient(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	parley := filepath.Join(bin, "parley")
 	start(t, []string{parley, "serve", "--ui", "127.0.0.1:0", "--a2a", "127.0.0.1:0", "--data", data}, nil)
 	for _, server := range peers() {
 		t.Run(server.name, func(t *testing.T) {
+			t.Parallel()
 			url := start(t, server.serve, nil).ready["a2a"]
 			c := &ours{data: data}
 			step := func(name string, f func(t *testing.T)) {

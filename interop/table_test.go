@@ -10,12 +10,19 @@ import (
 	"sync"
 )
 
-// results are the outcomes of all checks, in the order they were first seen.
+// tables are the columns that note knows, in order, with their titles.
+var tables = [][2]string{
+	{"demo agents", "Their clients, the demo agents"},
+	{"gateway", "Their clients, the demo agents through the gateway `/agents/{id}`"},
+	{"own agent", "Their clients, Parley's own agent"},
+	{"our client", "Our client, their agents"},
+}
+
+// results are the outcomes of all checks; rows in the order they were first seen.
 var results struct {
 	sync.Mutex
-	order []string // tables
-	rows  map[string][]string
-	ok    map[[3]string]bool // table, row, peer
+	rows map[string][]string
+	ok   map[[3]string]bool // table, row, peer
 }
 
 // note keeps one outcome. table "" keeps nothing.
@@ -27,9 +34,6 @@ func note(table, peer, row string, ok bool) {
 	defer results.Unlock()
 	if results.ok == nil {
 		results.ok, results.rows = map[[3]string]bool{}, map[string][]string{}
-	}
-	if !slices.Contains(results.order, table) {
-		results.order = append(results.order, table)
 	}
 	if !slices.Contains(results.rows[table], row) {
 		results.rows[table] = append(results.rows[table], row)
@@ -50,14 +54,12 @@ func writeTable(path string) error {
 	}
 	var b strings.Builder
 	b.WriteString(head + mark)
-	titles := map[string]string{
-		"demo agents": "Their clients, the demo agents",
-		"gateway":     "Their clients, the demo agents through the gateway `/agents/{id}`",
-		"own agent":   "Their clients, Parley's own agent",
-		"our client":  "Our client, their agents",
-	}
-	for _, table := range results.order {
-		fmt.Fprintf(&b, "\n## %s\n\n| check |", titles[table])
+	for _, t := range tables {
+		table, title := t[0], t[1]
+		if len(results.rows[table]) == 0 {
+			return fmt.Errorf("nothing was checked for %q: run all tests to write the tables", table)
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n| check |", title)
 		for _, p := range peers() {
 			fmt.Fprintf(&b, " %s |", p.name)
 		}
@@ -66,10 +68,20 @@ func writeTable(path string) error {
 			fmt.Fprintf(&b, "| %s |", row)
 			for _, p := range peers() {
 				ok, ran := results.ok[[3]string{table, row, p.name}]
-				fmt.Fprintf(&b, " %s |", map[bool]string{true: map[bool]string{true: "yes", false: "**no**"}[ok], false: ""}[ran])
+				fmt.Fprintf(&b, " %s |", outcome(ok, ran))
 			}
 			b.WriteByte('\n')
 		}
 	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
+}
+
+func outcome(ok, ran bool) string {
+	switch {
+	case !ran:
+		return "–" // not in that version
+	case ok:
+		return "yes"
+	}
+	return "**no**"
 }

@@ -23,6 +23,9 @@ func (r *run) all() {
 	if p := r.plan.Slow; p != nil {
 		r.with(p, r.slow)
 	}
+	if p := r.plan.Parts; p != nil {
+		r.with(p, r.parts)
+	}
 	if p := r.plan.Files; p != nil {
 		r.with(p, r.files)
 	}
@@ -171,9 +174,6 @@ func (r *run) stream(p *Role, c Client) {
 		var seen []string
 		for token := ""; ; {
 			page, next, err := c.List(ctx, "", 2, token)
-			if errors.Is(err, ErrNotInThisVersion) {
-				return err.Error(), nil
-			}
 			if err != nil {
 				return "", err
 			}
@@ -294,7 +294,7 @@ func (r *run) slow(p *Role, c Client) {
 	})
 }
 
-func (r *run) files(p *Role, c Client) {
+func (r *run) parts(p *Role, c Client) {
 	all := make([]byte, 3*256)
 	for i := range all {
 		all[i] = byte(i)
@@ -304,18 +304,10 @@ func (r *run) files(p *Role, c Client) {
 		{Bytes: []byte("aGVsbG8="), Name: "looks-like-base64.txt", MediaType: "text/plain"},
 		{Data: map[string]any{"n": 1.5, "deep": []any{"a", nil, true}}},
 	}
-	r.check("files", func(ctx context.Context) (string, error) {
+	r.check("file-and-data-parts", func(ctx context.Context) (string, error) {
 		reply, err := c.Send(ctx, Message{Text: p.Text, More: sent})
 		if err != nil {
 			return "", err
-		}
-		if !p.Back {
-			for _, part := range reply.Parts {
-				if part.MediaType == "image/png" && bytes.HasPrefix(part.Bytes, []byte("\x89PNG\r\n")) {
-					return fmt.Sprintf("%d parts", len(reply.Parts)), nil
-				}
-			}
-			return "", fmt.Errorf("no picture among %d parts", len(reply.Parts))
 		}
 		for _, want := range sent {
 			if !slices.ContainsFunc(reply.Parts, func(got Part) bool {
@@ -325,6 +317,21 @@ func (r *run) files(p *Role, c Client) {
 			}
 		}
 		return fmt.Sprintf("%d parts", len(reply.Parts)), nil
+	})
+}
+
+func (r *run) files(p *Role, c Client) {
+	r.check("files", func(ctx context.Context) (string, error) {
+		reply, err := c.Send(ctx, Message{Text: p.Text})
+		if err != nil {
+			return "", err
+		}
+		for _, part := range reply.Parts {
+			if part.MediaType == "image/png" && bytes.HasPrefix(part.Bytes, []byte("\x89PNG\r\n")) {
+				return fmt.Sprintf("%d parts", len(reply.Parts)), nil
+			}
+		}
+		return "", fmt.Errorf("no picture among %d parts", len(reply.Parts))
 	})
 }
 

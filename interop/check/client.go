@@ -70,7 +70,7 @@ type Reply struct {
 	TaskID    string
 	ContextID string
 	State     string
-	Parts     []Part // of the message, or of all artifacts
+	Parts     []Part // of the message; or of all artifacts, without any of the message that completes the task
 }
 
 // Event is one event of a stream.
@@ -81,7 +81,7 @@ type Event struct {
 	State     string
 	Artifact  string // its id
 	Append    bool
-	Parts     []Part
+	Parts     []Part // of the message or the artifact; of a status only when it completes the task
 }
 
 // Text joins the texts of parts.

@@ -40,6 +40,10 @@ func (f *fold) add(e *Event) {
 		f.text += Text(e.Parts)
 	case "message":
 		f.text += Text(e.Parts)
+	case "status":
+		if f.text == "" {
+			f.text = Text(e.Parts)
+		}
 	case "task": // a snapshot holds everything so far
 		f.text = Text(e.Parts)
 	}

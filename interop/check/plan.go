@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,8 @@ type Plan struct {
 	Stream *Role  `json:"stream"` // streams a text in many chunks and completes
 	Ask    *Role  `json:"ask"`    // asks until it was given Answers, then completes
 	Slow   *Role  `json:"slow"`   // works until it is canceled
-	Files  *Role  `json:"files"`  // answers with files
+	Parts  *Role  `json:"parts"`  // answers with the very parts it was sent
+	Files  *Role  `json:"files"`  // answers with files, a picture among them
 }
 
 // Role is one agent and the text that makes it play the role.
@@ -25,13 +27,13 @@ type Role struct {
 	Text    string   `json:"text"`
 	Answers []string `json:"answers"` // of Ask
 	Task    bool     `json:"task"`    // of Echo: the answer is a task with an artifact, not a message
-	Back    bool     `json:"back"`    // of Files: it returns exactly the parts it was sent
 }
 
 // Result is one line of a report.
 type Result struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
+	None   bool   `json:"none,omitempty"` // there is no such thing in this version of the protocol
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -65,7 +67,10 @@ func (r *run) check(name string, f func(ctx context.Context) (string, error)) {
 	result := Result{Check: name, OK: true}
 	detail, err := f(ctx)
 	result.Detail = detail
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotInThisVersion):
+		result.None = true
+	case err != nil:
 		result.OK, result.Detail = false, err.Error()
 		r.failed = true
 	}

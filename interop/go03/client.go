@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"iter"
+	"net/http"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/a2a"
@@ -23,6 +24,10 @@ const session = a2aclient.SessionID("check")
 
 func dial(ctx context.Context, url, token string) (check.Client, error) {
 	card, err := agentcard.DefaultResolver.Resolve(ctx, url)
+	var status *agentcard.ErrStatusNotOK
+	if errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized { // the card, too, is for callers with a token
+		card, err = agentcard.DefaultResolver.Resolve(ctx, url, agentcard.WithRequestHeader("Authorization", "Bearer "+token))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +151,7 @@ func event(e a2a.Event) *check.Event {
 		r := reply(e)
 		out.Kind, out.State, out.Parts = "task", r.State, r.Parts
 	case *a2a.TaskStatusUpdateEvent:
-		out.Kind, out.State = "status", state(e.Status.State)
+		out.Kind, out.State, out.Parts = "status", state(e.Status.State), said(e.Status)
 	case *a2a.TaskArtifactUpdateEvent:
 		out.Kind, out.Artifact, out.Append, out.Parts = "artifact", string(e.Artifact.ID), e.Append, parts(e.Artifact.Parts)
 	}
@@ -158,7 +163,18 @@ func reply(t *a2a.Task) *check.Reply {
 	for _, a := range t.Artifacts {
 		r.Parts = append(r.Parts, parts(a.Parts)...)
 	}
+	if len(r.Parts) == 0 {
+		r.Parts = said(t.Status)
+	}
 	return r
+}
+
+// said returns what stands in a status that ends a task well.
+func said(s a2a.TaskStatus) []check.Part {
+	if s.Message == nil || s.State != a2a.TaskStateCompleted {
+		return nil
+	}
+	return parts(s.Message.Parts)
 }
 
 func state(s a2a.TaskState) string { return strings.ToLower(string(s)) }

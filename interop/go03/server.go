@@ -129,7 +129,7 @@ func serve() {
 	card := &a2a.AgentCard{
 		Name: "Go SDK v0.3", Description: "A peer on a2a-go.", Version: "1", ProtocolVersion: string(a2a.Version), URL: url,
 		PreferredTransport: a2a.TransportProtocolJSONRPC, Capabilities: a2a.AgentCapabilities{Streaming: true},
-		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
 	}
 	h := a2asrv.NewHandler(&agent{running: map[a2a.TaskID]context.CancelFunc{}}, a2asrv.WithLogger(slog.New(slog.DiscardHandler)))

@@ -121,7 +121,7 @@ func serve() {
 		Name: "Go SDK v1.0", Description: "A peer on a2a-go v2.", Version: "1",
 		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(url, a2a.TransportProtocolJSONRPC)},
 		Capabilities:        a2a.AgentCapabilities{Streaming: true},
-		DefaultInputModes:   []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+		DefaultInputModes:   []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
 	}
 	h := a2asrv.NewHandler(agent{}, a2asrv.WithCallInterceptors(anybody{}), a2asrv.WithLogger(slog.New(slog.DiscardHandler)))

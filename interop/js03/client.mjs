@@ -49,11 +49,13 @@ const parts = (from = []) => from.map((p) => {
 
 const reply = (r) => (r.kind === 'message'
   ? { message: true, taskId: r.taskId, contextId: r.contextId, state: '', parts: parts(r.parts) }
-  : { message: false, taskId: r.id, contextId: r.contextId, state: r.status.state, parts: parts((r.artifacts ?? []).flatMap((a) => a.parts)) });
+  : { message: false, taskId: r.id, contextId: r.contextId, state: r.status.state, parts: r.artifacts?.length ? parts(r.artifacts.flatMap((a) => a.parts)) : said(r.status) });
+
+const said = (status) => (status.state === 'completed' ? parts(status.message?.parts) : []);
 
 async function* events(from) {
   for await (const e of from) {
-    if (e.kind === 'status-update') yield { kind: 'status', taskId: e.taskId, contextId: e.contextId, state: e.status.state, parts: [] };
+    if (e.kind === 'status-update') yield { kind: 'status', taskId: e.taskId, contextId: e.contextId, state: e.status.state, parts: said(e.status) };
     else if (e.kind === 'artifact-update') yield { kind: 'artifact', taskId: e.taskId, contextId: e.contextId, parts: parts(e.artifact.parts) };
     else yield { kind: e.kind, ...reply(e) };
   }

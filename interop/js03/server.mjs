@@ -64,7 +64,7 @@ const server = createServer(app).listen(0, '127.0.0.1', () => {
   const card = {
     name: 'JavaScript SDK v0.3', description: 'A peer on @a2a-js/sdk.', version: '1', protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC',
     capabilities: { streaming: true, pushNotifications: false },
-    defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'],
+    defaultInputModes: ['*/*'], defaultOutputModes: ['*/*'],
     skills: [{ id: 'obey', name: 'Obey', description: 'Obeys the first word', tags: ['test'] }],
   };
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);

@@ -59,11 +59,13 @@ const state = (s) => taskStateToJSON(s).replace('TASK_STATE_', '').replaceAll('_
 
 const reply = (r) => ('messageId' in r
   ? { message: true, taskId: r.taskId, contextId: r.contextId, state: '', parts: parts(r.parts) }
-  : { message: false, taskId: r.id, contextId: r.contextId, state: state(r.status.state), parts: parts(r.artifacts.flatMap((a) => a.parts)) });
+  : { message: false, taskId: r.id, contextId: r.contextId, state: state(r.status.state), parts: r.artifacts.length ? parts(r.artifacts.flatMap((a) => a.parts)) : said(r.status) });
+
+const said = (status) => (status.state === TaskState.TASK_STATE_COMPLETED ? parts(status.message?.parts) : []);
 
 async function* events(from) {
   for await (const { payload: { $case, value: v } } of from) {
-    if ($case === 'statusUpdate') yield { kind: 'status', taskId: v.taskId, contextId: v.contextId, state: state(v.status.state), parts: [] };
+    if ($case === 'statusUpdate') yield { kind: 'status', taskId: v.taskId, contextId: v.contextId, state: state(v.status.state), parts: said(v.status) };
     else if ($case === 'artifactUpdate') yield { kind: 'artifact', taskId: v.taskId, contextId: v.contextId, parts: parts(v.artifact.parts) };
     else yield { kind: $case, ...reply(v) };
   }

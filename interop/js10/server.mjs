@@ -75,7 +75,7 @@ const server = createServer(app).listen(0, '127.0.0.1', () => {
     supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' }],
     capabilities: { streaming: true, pushNotifications: false, extensions: [] },
     securitySchemes: {}, securityRequirements: [], signatures: [],
-    defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'],
+    defaultInputModes: ['*/*'], defaultOutputModes: ['*/*'],
     skills: [{ id: 'obey', name: 'Obey', description: 'Obeys the first word', tags: ['test'], examples: [], inputModes: [], outputModes: [], securityRequirements: [] }],
   };
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);
