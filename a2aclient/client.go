@@ -154,7 +154,7 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	}
 	v, err := c.call(ctx, wire.OpSend, c.addressed(r))
 	if err != nil {
-		return nil, err
+		return nil, c.unspoken(err)
 	}
 	e, ok := v.(a2a.Event)
 	if !ok {
@@ -164,6 +164,20 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 		return nil, c.stranger(t.ID, r.Message.TaskID)
 	}
 	return e, nil
+}
+
+// unspoken tells of an agent that does not know the one method every agent has, in either generation, that it speaks
+// another language.
+func (c *Client) unspoken(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Kind != card.KindUnsupported || c.proven.Load() {
+		return err
+	}
+	return &Error{
+		Kind: card.KindVersion, Where: card.WhereAgent, Raw: e.Raw, Status: e.Status, Err: err,
+		What: fmt.Sprintf("%s does not speak the versions of A2A that Parley does: 1.0, 0.3 and 0.2.", c.name()),
+		Do:   "Look at the agent's card again: it may offer another address for other versions.",
+	}
 }
 
 // addressed is r with the interface's tenant.

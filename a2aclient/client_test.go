@@ -52,6 +52,16 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// An agent that knows no method we know.
+func TestSpeaksSomethingElse(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, nil)
+	got := collect(t, a.client("1.0", nil).Stream(ctx(t), hello()))
+	if e := kindOf(t, got.err, card.KindVersion); e.MayHaveRun {
+		t.Errorf("%+v", e)
+	}
+}
+
 // What a request carries, by dialect.
 func TestRequests(t *testing.T) {
 	t.Parallel()

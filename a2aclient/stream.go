@@ -99,9 +99,15 @@ func (f *follower) emit(e a2a.Event) {
 	}
 }
 
-// fail yields the error that ends everything.
+// fail yields the error that ends everything. Once the agent has answered, whatever fails later, the message arrived.
 func (f *follower) fail(err error) {
 	if !f.done {
+		var e *Error
+		if f.yielded > 0 && errors.As(err, &e) && !e.MayHaveRun {
+			late := *e
+			late.MayHaveRun = true
+			err = &late
+		}
 		f.done = true
 		f.yield(nil, err)
 	}
@@ -173,7 +179,7 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 	q.Configuration.ReturnImmediately = true
 	v, err := f.c.call(ctx, wire.OpSend, &q)
 	if err != nil {
-		f.fail(err)
+		f.fail(f.c.unspoken(err))
 		return
 	}
 	e, ok := v.(a2a.Event)

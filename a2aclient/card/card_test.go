@@ -158,6 +158,21 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// A card from elsewhere opens no way to this machine.
+func TestOriginsOfAForeignCard(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(says(`{"name":"X","supportedInterfaces":[
+		{"url":"http://localhost:9999/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+		{"url":"http://127.0.0.1:22/","protocolBinding":"JSONRPC","protocolVersion":"0.3"},
+		{"url":"http://0.0.0.0:80/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"},
+		{"url":"localhost:443","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`))
+	t.Cleanup(s.Close)
+	f := find(t, "https://agent.example", &card.Options{HTTP: web(t, s, nil)})
+	if d := cmp.Diff([]string{"https://agent.example"}, f.Origins()); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestOrigin(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

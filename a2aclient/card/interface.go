@@ -255,14 +255,20 @@ func originOf(u *url.URL) (string, error) {
 
 // Origins lists every origin that using the card may lead to, the chosen interface's first: where the card came from, all
 // its interfaces, and the sign-in servers it names. Approving an agent grants exactly these. Links a person may click
-// (documentation, provider, icon) are not among them.
+// (documentation, provider, icon) are not among them, nor is this machine when the card came from another.
 func (f *Found) Origins() []string {
 	var out []string
+	from, err := url.Parse(f.URL)
+	away := err == nil && f.URL != "" && !loopback(from.Hostname())
 	add := func(address string) {
 		if address == "" {
 			return
 		}
-		if o, err := Origin(address); err == nil {
+		u, err := url.Parse(address)
+		if err != nil || away && (loopback(u.Hostname()) || unspecified(u.Hostname())) {
+			return
+		}
+		if o, err := originOf(u); err == nil {
 			out = appendNew(out, o)
 		}
 	}
@@ -270,9 +276,9 @@ func (f *Found) Origins() []string {
 	add(f.URL)
 	for _, i := range f.Card.Interfaces {
 		switch {
+		case i.URL == f.Declared: // replaced: nothing goes there
 		case strings.EqualFold(i.Binding, a2a.BindingGRPC) && !strings.Contains(i.URL, "://"):
 			add("https://" + i.URL)
-		case f.Declared != "" && i.URL == f.Declared: // replaced: nothing goes there
 		default:
 			add(i.URL)
 		}
