@@ -131,6 +131,9 @@ func (w *writer) close() (clean bool, err error) {
 
 // wait queues an op and waits for its end. When ctx ends first, the op may still be carried out.
 func (w *writer) waitFor(ctx context.Context, o *op) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	ch := make(chan error, 1)
 	o.wait = true
 	o.done = func(_ []*a2a.Entry, err error) { ch <- err }
@@ -235,11 +238,9 @@ func (w *writer) commit(ops []*op) {
 		w.db.hub.publish(w.events, w.seq)
 	}
 	for _, o := range ops {
-		if o.batch != nil {
-			w.failed.note(o)
-			if o.err == nil {
-				w.db.hub.changed(o.batch.changes)
-			}
+		w.failed.note(o)
+		if o.err == nil && o.batch != nil {
+			w.db.hub.changed(o.batch.changes)
 		}
 		if o.err == nil && o.after != nil {
 			o.after()
@@ -294,7 +295,10 @@ func (w *writer) try(ops []*op) (err error) {
 		if err != nil {
 			return err
 		}
-		written = written || o.err == nil
+		if o.err == nil {
+			written = true
+			w.failed.clear(o)
+		}
 	}
 	if !written {
 		_, err = w.c.exec(`ROLLBACK`)
@@ -345,7 +349,7 @@ func (w *writer) write(o *op) error {
 
 // append writes the events of a batch.
 func (w *writer) append(o *op) error {
-	if o.done != nil {
+	if o.done != nil && !o.wait {
 		o.entries = make([]*a2a.Entry, 0, len(o.batch.events))
 	}
 	for i := range o.batch.events {
@@ -370,7 +374,7 @@ func (w *writer) append(o *op) error {
 		w.events = append(w.events, &orchestrator.Event{
 			Entry: entry, RunID: e.RunID, ConversationID: e.ConversationID, Kind: e.Kind,
 		})
-		if o.done != nil {
+		if o.entries != nil {
 			o.entries = append(o.entries, entry)
 		}
 	}
@@ -472,17 +476,24 @@ func (f *failures) check(o *op) error {
 	return nil
 }
 
-// note remembers how an op ended. A duplicate that its caller waited for had nothing in flight behind it.
+// clear lets a run go on after a Write that succeeds.
+func (f *failures) clear(o *op) {
+	if !o.wait || o.batch == nil || len(f.of) == 0 {
+		return
+	}
+	for i := range o.batch.events {
+		delete(f.of, o.batch.events[i].RunID)
+	}
+}
+
+// note remembers that an op failed. A duplicate that its caller waited for had nothing in flight behind it.
 func (f *failures) note(o *op) {
-	if o.err == nil && len(f.of) == 0 || o.wait && errors.Is(o.err, orchestrator.ErrDuplicate) {
+	if o.err == nil || o.batch == nil || o.wait && errors.Is(o.err, orchestrator.ErrDuplicate) {
 		return
 	}
 	for i := range o.batch.events {
 		run := o.batch.events[i].RunID
-		switch _, known := f.of[run]; {
-		case o.err == nil && o.wait:
-			delete(f.of, run)
-		case o.err != nil && !known:
+		if f.of[run] == nil {
 			f.of[run] = cause(o.err)
 			f.order = append(f.order, run)
 		}
