@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -146,14 +147,11 @@ func (x *exchange) send(ctx context.Context) (any, error) {
 		return answer, nil
 	}
 	if err != nil && !errors.Is(err, ErrClosing) {
-		return nil, err
+		return nil, lost(err)
 	}
 	task, missing := x.tasks.Task(ctx, x.principal, &a2a.GetRequest{ID: started.TaskID, HistoryLength: send.Configuration.HistoryLength})
 	if missing != nil {
-		if err == nil {
-			err = missing
-		}
-		return nil, err
+		return nil, cmp.Or(err, lost(missing))
 	}
 	return task, nil
 }

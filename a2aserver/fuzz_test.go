@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/a2a"
 	"parley/a2aserver"
@@ -29,7 +30,7 @@ func FuzzCall(f *testing.F) {
 	}
 	agent := a2aserver.NewAgent(execFunc(obey), a2aserver.NewMemoryLog(), nil)
 	f.Cleanup(func() { agent.Close(closed()) })
-	h := a2aserver.NewHandler(agent, func(context.Context, *http.Request) *a2a.AgentCard { return testCard }, &a2aserver.HandlerOptions{BlockingTimeout: 1})
+	h := a2aserver.NewHandler(agent, func(context.Context, *http.Request) *a2a.AgentCard { return testCard }, &a2aserver.HandlerOptions{BlockingTimeout: time.Second})
 	f.Fuzz(func(t *testing.T, body, version, last string) {
 		if strings.Contains(body, "hold") { // would run for ever
 			return

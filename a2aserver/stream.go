@@ -2,6 +2,7 @@ package a2aserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -24,12 +25,26 @@ func (x *exchange) stream(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	after := started.After
-	if last := lastEventID(x.r); started.Repeated && last >= after && last > 0 {
-		after = last
-		s.opened = true
+	if last := lastEventID(x.r); started.Repeated && last > 0 && last >= started.After {
+		task, seq, err := x.snapshot(s.ctx, started.TaskID, 0)
+		if err == nil && last <= seq { // a position of ours
+			s.opened = true
+			if state := task.Status.State; last == seq && (state.Terminal() || state == a2a.TaskStateInputRequired) {
+				s.start()
+				return nil
+			}
+			return s.follow(last)
+		}
 	}
-	return s.follow(after)
+	return lost(s.follow(started.After))
+}
+
+// lost turns the answer that there is no such task, right after it was started, into what it means.
+func lost(err error) error {
+	if errors.Is(err, a2a.ErrTaskNotFound) {
+		return &a2a.Error{Kind: a2a.KindUnavailable, Message: "the message could not be stored; send it again", Err: err}
+	}
+	return err
 }
 
 // subscribe answers SubscribeToTask: the task as it stands and then its events; with a Last-Event-ID, exactly the events
@@ -287,20 +302,28 @@ func (s *stream) flush() bool {
 	if len(s.buf) == 0 {
 		return true
 	}
+	s.start()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.started {
-		s.started = true
-		header := s.w.Header()
-		header["Content-Type"] = streamType
-		header["Cache-Control"] = noCache
-		header["X-Accel-Buffering"] = noBuffering
-	}
 	ok := s.send(s.buf)
 	if s.buf = s.buf[:0]; cap(s.buf) > maxIdleBuffer {
 		s.buf = nil
 	}
 	return ok
+}
+
+// start makes the reply a stream.
+func (s *stream) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return
+	}
+	s.started = true
+	header := s.w.Header()
+	header["Content-Type"] = streamType
+	header["Cache-Control"] = noCache
+	header["X-Accel-Buffering"] = noBuffering
 }
 
 // maxIdleBuffer is what a silent stream may keep for its next event.

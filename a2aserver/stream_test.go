@@ -159,8 +159,13 @@ func TestResumeByRepeating(t *testing.T) {
 	rest := s.stream("SendStreamingMessage", params, "Last-Event-ID", fmt.Sprint(all[399].ID))
 	want(t, "the rest", len(rest), 102)
 	want(t, "its first", rest[0].ID, all[400].ID)
+	want(t, "nothing is left", kinds(s.stream("SendStreamingMessage", params, "Last-Event-ID", fmt.Sprint(all[501].ID))), "")
+	want(t, "a position we never gave", len(s.stream("SendStreamingMessage", params, "Last-Event-ID", "999999999")), 502)
 	mid := s.stream("message/stream", params, "Last-Event-ID", fmt.Sprint(all[500].ID))
 	want(t, "the rest, MID", kinds(mid), "status-update completed final")
+
+	asked := s.stream("SendStreamingMessage", sayID("n", "ask"))
+	want(t, "nothing is left of a question", kinds(s.stream("SendStreamingMessage", sayID("n", "ask"), "Last-Event-ID", fmt.Sprint(asked[1].ID))), "")
 }
 
 func TestFirstTaskHasTheHistoryAskedFor(t *testing.T) {
