@@ -17,7 +17,8 @@ end() {
 }
 trap end EXIT
 fail() {
-	echo "window: $1" >&2
+	echo "window: $1 (a picture may be in $picture)" >&2
+	import -window root "$picture" 2>/dev/null || true
 	tail -n 30 "$home/log" >&2
 	exit 1
 }

@@ -68,6 +68,7 @@ func (s *Site) socket(w http.ResponseWriter, r *http.Request) error {
 		_ = c.Close(websocket.StatusPolicyViolation, "say where you stand first")
 		return nil
 	}
+	s.log.InfoContext(ctx, "window live", "conversation", h.Conversation)
 	err = s.serve(c.CloseRead(ctx), c, h)
 	var bye closing
 	switch {
