@@ -155,8 +155,11 @@ func TestRatio(t *testing.T) {
 		out, wire int64
 		ok        bool
 	}{
-		{ratioGrace, 1, true}, {ratioGrace + 1, 1, false},
-		{maxRatio * 5000, 5000, true}, {maxRatio*5000 - 1, 5000, true}, {maxRatio*5000 + 1, 5000, false},
+		{ratioGrace, 1, true},
+		{ratioGrace + 1, 1, false},
+		{maxRatio * 5000, 5000, true},
+		{maxRatio*5000 - 1, 5000, true},
+		{maxRatio*5000 + 1, 5000, false},
 	} {
 		// What counts are the two counters: they stand right before one more byte.
 		data := zip(t, []byte("x"))

@@ -3,7 +3,6 @@ package egress
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -41,9 +40,6 @@ func (o origin) String() string {
 	}
 	return o.scheme + "://" + host + ":" + o.port
 }
-
-// hostPort is what a transport dials.
-func (o origin) hostPort() string { return net.JoinHostPort(o.host, o.port) }
 
 func defaultPort(scheme string) string {
 	if scheme == "https" {

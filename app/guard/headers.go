@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"maps"
 	"mime"
 	"net/http"
 	"strings"
@@ -26,18 +27,21 @@ const permissions = "accelerometer=(), autoplay=(self), browsing-topics=(), came
 	"payment=(), publickey-credentials-get=(), serial=(), usb=(), xr-spatial-tracking=()"
 
 // Headers sets the security headers of every response before the handler runs, so that a route with other needs can set
-// its own over them (see Frame and File). It takes CORS headers off again: nothing here is for another origin to read.
+// its own over them (see Frame and File). There are no CORS headers among them: nothing here is for another origin.
 func Headers(csp string) Middleware {
+	// Shared by all responses: Set and Add of a handler make a slice of their own.
+	all := http.Header{
+		"Content-Security-Policy":      {csp},
+		"X-Content-Type-Options":       {"nosniff"},
+		"Referrer-Policy":              {"no-referrer"},
+		"Cross-Origin-Opener-Policy":   {"same-origin"},
+		"Cross-Origin-Resource-Policy": {"same-origin"},
+		"Permissions-Policy":           {permissions},
+		"X-Frame-Options":              {"DENY"},
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h := w.Header()
-			h.Set("Content-Security-Policy", csp)
-			h.Set("X-Content-Type-Options", "nosniff")
-			h.Set("Referrer-Policy", "no-referrer")
-			h.Set("Cross-Origin-Opener-Policy", "same-origin")
-			h.Set("Cross-Origin-Resource-Policy", "same-origin")
-			h.Set("Permissions-Policy", permissions)
-			h.Set("X-Frame-Options", "DENY")
+			maps.Copy(w.Header(), all)
 			next.ServeHTTP(w, r)
 		})
 	}

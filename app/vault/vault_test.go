@@ -351,53 +351,76 @@ func TestSystemKeychain(t *testing.T) {
 	}
 }
 
-// TestCanaries puts secrets that are easy to find through everything that prints, and looks for them.
+// prints puts a value through everything that prints, alone and inside others, and returns what came out.
+func prints[T any](t *testing.T, s T) string {
+	t.Helper()
+	type holder struct {
+		Name   string
+		Shown  T
+		hidden T
+	}
+	h := holder{"h", s, s}
+	var out bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T", "%p"} {
+		for _, v := range []any{s, h, &h, []T{s}, map[string]T{"k": s}} {
+			fmt.Fprintf(&out, verb, v)
+		}
+	}
+	fmt.Fprintln(&out, fmt.Errorf("failed with %v", s), s)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("m", "secret", s, "holder", h, "all", []any{s, h})
+	slog.New(slog.NewTextHandler(&out, nil)).Info("m", "secret", s, "holder", h)
+	if err := json.NewEncoder(&out).Encode([]any{s, h, map[string]any{"k": s}}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func holds(text, canary string) bool {
+	return strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary))
+}
+
+// TestCanaries puts secrets that are easy to find into the vault and everything that prints, and looks for them.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 20 {
 		canary := fmt.Sprintf("CANARY-%d-%x", i, r.Uint64())
 		s := NewSecret(canary)
-		type holder struct {
-			Name   string
-			Shown  Secret
-			hidden Secret
+		if text := prints(t, s); holds(text, canary) {
+			t.Errorf("a secret was printed:\n%s", text)
 		}
-		h := holder{"h", s, s}
-		var out bytes.Buffer
-		log := slog.New(slog.NewJSONHandler(&out, nil))
-		text := slog.New(slog.NewTextHandler(&out, nil))
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T", "%p"} {
-			fmt.Fprintf(&out, verb, s)
-			fmt.Fprintf(&out, verb, h)
-			fmt.Fprintf(&out, verb, &h)
-			fmt.Fprintf(&out, verb, []Secret{s})
-			fmt.Fprintf(&out, verb, map[string]Secret{"k": s})
-		}
-		fmt.Fprintln(&out, fmt.Errorf("failed with %v", s), s)
-		log.Info("m", "secret", s, "holder", h, "all", []any{s, h})
-		text.Info("m", "secret", s, "holder", h)
-		if err := json.NewEncoder(&out).Encode([]any{s, h, map[string]any{"k": s}}); err != nil {
-			t.Fatal(err)
-		}
-		for name, o := range map[string]*Options{"keychain": withKeychain(), "passphrase": withPassphrase("p")} {
-			o.Logger = log
+		for name, o := range map[string]*Options{"keychain": withKeychain(), "passphrase": withPassphrase(canary)} {
+			var out bytes.Buffer
+			o.Logger = slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			dir := t.TempDir()
 			v := mustOpen(t, dir, o)
 			if err := v.Put(t.Context(), agent, origin, s); err != nil {
 				t.Fatal(err)
 			}
 			_, err := v.Get(t.Context(), agent, "elsewhere")
-			fmt.Fprintf(&out, "%v %+v %#v %v", v, v, v, err)
+			fmt.Fprintf(&out, "%v %+v %#v %+v %#v %v", v, v, v, *o, *o, err)
+			if holds(out.String(), canary) {
+				t.Errorf("%s: a secret was printed:\n%s", name, out.String())
+			}
 			for file, data := range contents(t, dir) {
-				if strings.Contains(data, canary) || strings.Contains(data, "travel.example") {
+				if holds(data, canary) || holds(data, "travel.example") {
 					t.Errorf("%s: %s holds plain text", name, file)
 				}
 			}
 		}
-		if strings.Contains(out.String(), canary) || strings.Contains(out.String(), fmt.Sprintf("%x", canary)) {
-			t.Errorf("a secret was printed:\n%s", out.String())
-		}
+	}
+}
+
+// leaky hides itself as one would at first, by String alone.
+type leaky string
+
+func (leaky) String() string { return redacted }
+
+// TestPlantedLeak shows that TestCanaries would see it.
+func TestPlantedLeak(t *testing.T) {
+	t.Parallel()
+	if !holds(prints(t, leaky("CANARY")), "CANARY") {
+		t.Error("nothing was found")
 	}
 }
 

@@ -8,16 +8,11 @@
   };
 
   if (!token) {
-    // A browser that comes here by a link on another site leaves our cookie out, though it has one. Asked for by this
-    // page, it sends it. Once is enough; again only when that was a while ago.
-    const last = "parley-reloaded";
-    try {
-      const before = Number(sessionStorage.getItem(last));
-      sessionStorage.setItem(last, String(Date.now()));
-      if (Date.now() - before > 10_000) return location.reload();
-    } catch {
-      // Without storage we could reload for ever.
-    }
+    // A browser that comes here by a link on another site leaves our cookie out, though it may have one. When this very
+    // page asks, it sends it. Once is enough: what is a reload already is not reloaded again.
+    const [load] = performance.getEntriesByType("navigation");
+    if (load && load.type !== "reload") return location.reload();
+    addEventListener("hashchange", () => location.reload()); // a link that is pasted over this page's address
     return help();
   }
 
