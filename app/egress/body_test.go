@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -340,5 +341,27 @@ func BenchmarkStreamRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = body.Read(p)
+	}
+}
+
+// BenchmarkRequest compares a small call through an agent's client with the same call through a bare one.
+func BenchmarkRequest(b *testing.B) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	defer s.Close()
+	e := New(&Options{Grants: grants{"a": {s.URL}}.of})
+	defer e.Close()
+	for name, c := range map[string]*http.Client{"egress": e.Client(Policy{Agent: "a"}), "bare": {Transport: &http.Transport{}}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL, strings.NewReader("{}"))
+				resp, err := c.Do(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
 	}
 }
