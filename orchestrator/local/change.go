@@ -22,6 +22,7 @@ type change struct {
 
 	step    string                     // the step whose row changed
 	chat    *orchestrator.Conversation // the run's conversation, when the change begins with it
+	whole   *a2a.Task                  // the run's first event, when it is its last too
 	decided bool                       // the reducer's state is worth storing
 }
 
@@ -60,8 +61,12 @@ func (c *change) tell(e a2a.Event) {
 	}
 	if !r.task {
 		r.task = true
-		switch e.(type) {
-		case *a2a.Task, *a2a.Message:
+		switch e := e.(type) {
+		case *a2a.Message:
+		case *a2a.Task:
+			if e.Status.State.Terminal() {
+				c.whole = e
+			}
 		default:
 			submitted := a2a.TaskStatus{State: a2a.TaskStateSubmitted, Timestamp: c.stamp()}
 			c.tell(r.address().Task(submitted))
@@ -82,7 +87,11 @@ func (c *change) tell(e a2a.Event) {
 	} else if report.Kind() != orchestrator.EventArtifact {
 		r.row.State, r.row.Updated = r.status.State, r.status.Timestamp
 	}
-	c.append(report.Kind(), a2a.MarshalEvent(e), e)
+	data := a2a.MarshalEvent(e)
+	c.append(report.Kind(), data, e)
+	if len(data) > keptBytes {
+		c.whole = nil
+	}
 	if r.fold != nil {
 		foldA2A(r.fold, e)
 	}
@@ -158,14 +167,20 @@ func (c *change) seal(ctx context.Context) (*orchestrator.Batch, error) {
 		}
 	}
 	r.count()
-	if r.state.Ended && r.ended != nil {
-		select {
-		case <-r.ended:
-		default:
-			close(r.ended)
-		}
+	if r.state.Ended {
+		c.end()
 	}
 	return &c.batch, nil
+}
+
+// end tells whoever waits for the run's end.
+func (c *change) end() {
+	r := c.r
+	r.over.Store(true)
+	if r.ended != nil {
+		close(r.ended)
+		r.ended = nil
+	}
 }
 
 // children puts the step's row, and what the conversation has with its agent.
@@ -232,13 +247,23 @@ func (c *change) queue(ctx context.Context) error {
 		r.kill(err)
 		return err
 	}
-	r.enqueue(b)
+	done := r.done
+	if c.whole != nil && !r.conversation() {
+		row := r.row
+		done = func(entries []*a2a.Entry, err error) {
+			if err == nil {
+				r.d.recent.add(&row, c.whole)
+			}
+			r.committed(entries, err)
+		}
+	}
+	r.enqueue(b, done)
 	return nil
 }
 
-func (r *run) enqueue(b *orchestrator.Batch) {
+func (r *run) enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)) {
 	r.window <- struct{}{}
-	r.d.store.Enqueue(b, r.committed)
+	r.d.store.Enqueue(b, done)
 }
 
 // open opens an ask: what the interrupted task's status asks for, or whether to send again.

@@ -63,6 +63,7 @@ type Driver struct {
 	mu     sync.Mutex
 	live   map[string]*run // runs somebody holds
 	counts map[string]*count
+	recent recent
 }
 
 // New returns a driver over store that calls agents through caller.

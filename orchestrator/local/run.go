@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -24,7 +25,11 @@ type run struct {
 	ctx  context.Context // of everything done for the run
 	kill context.CancelCauseFunc
 
-	window chan struct{} // a slot for each event on its way to the disk
+	window chan struct{}             // a slot for each event on its way to the disk
+	done   func([]*a2a.Entry, error) // committed, made once
+
+	over  atomic.Bool // it has ended; nothing follows
+	owner string      // whose it is and where, as owner() says; "" unless it began in this process
 
 	mu        sync.Mutex
 	row       orchestrator.Run
@@ -53,6 +58,7 @@ type run struct {
 func (d *Driver) newRun(id string) *run {
 	r := &run{d: d, holders: 1, window: make(chan struct{}, window)}
 	r.row.ID = id
+	r.done = r.committed
 	r.ctx, r.kill = context.WithCancelCause(d.ctx)
 	return r
 }

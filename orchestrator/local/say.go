@@ -96,11 +96,11 @@ func (d *Driver) Retry(ctx context.Context, id string) (*orchestrator.Run, error
 
 // beginLocal begins a run, or returns the one that the same message began before.
 func (d *Driver) beginLocal(ctx context.Context, b *beginning) (*orchestrator.Run, error) {
-	run, old, err := d.begin(ctx, b)
+	run, receipt, _, err := d.begin(ctx, b)
 	if run != nil {
 		return run, nil
 	}
-	return d.runOf(ctx, old, err)
+	return d.runOf(ctx, receipt, err)
 }
 
 func (d *Driver) runOf(ctx context.Context, r *orchestrator.Receipt, err error) (*orchestrator.Run, error) {
@@ -123,25 +123,30 @@ type beginning struct {
 	hops      int // before us
 }
 
-// begin stores a new run with its receipt and, where the agent is known, the intent to send to it: one commit. A message
-// that was received before returns its receipt from then, and nothing is stored.
-func (d *Driver) begin(ctx context.Context, b *beginning) (*orchestrator.Run, *orchestrator.Receipt, error) {
+// begin stores a new run with its receipt and, where the agent is known, the intent to send to it: one commit. It returns
+// the receipt, or, when the message was received before, the run and receipt from then, and stores nothing.
+func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run, receipt *orchestrator.Receipt, repeated bool, err error) {
 	if b.to != orchestrator.Auto {
 		if _, err := d.ports.Agent(ctx, b.to); err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 	}
-	receipt := d.receipt(b.scope, b.principal, b.message)
+	receipt = d.receipt(b.scope, b.principal, b.message)
 	if err := d.admit(b.principal); err != nil {
 		if old, e := d.received(ctx, receipt); old != nil || e != nil {
-			return nil, old, e
+			return nil, old, true, e
 		}
-		return nil, nil, err
+		return nil, nil, false, err
+	}
+	// Every event of the run will be behind the newest there is now. A reader that begins there, and not at the start of
+	// the log, finds what it wants among the newest events, which a store has at hand.
+	if receipt.After, err = d.store.Head(ctx); err != nil {
+		return nil, nil, false, err
 	}
 	r := d.newRun(newID())
 	defer d.release(r)
 	if err := r.broken(); err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	now := d.now()
 	r.row = orchestrator.Run{
@@ -151,6 +156,7 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (*orchestrator.Run, *o
 	person := b.principal == orchestrator.LocalPrincipal
 	r.state = engine.New(engine.Start{To: b.to, Person: person})
 	r.asked, r.config, r.hops, r.fresh = b.message, b.config, b.hops+1, b.fresh
+	r.owner = owner(b.principal, b.scope)
 	receipt.RunID = r.row.ID
 
 	r.mu.Lock()
@@ -167,7 +173,7 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (*orchestrator.Run, *o
 		c.tell(r.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted}))
 		c.decided = true
 	} else if err := c.send(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	d.mu.Lock()
 	d.live[r.row.ID] = r
@@ -176,12 +182,12 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (*orchestrator.Run, *o
 		d.recount(b.principal, r.counted, countsNot)
 		if errors.Is(err, orchestrator.ErrDuplicate) {
 			old, err := d.received(ctx, receipt)
-			return nil, old, err
+			return nil, old, true, err
 		}
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	row := r.row
-	return &row, nil, nil
+	return &row, receipt, false, nil
 }
 
 // receipt returns the receipt of a message as it comes in; the run is not known yet.

@@ -75,14 +75,11 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 	if c := &r.Configuration; len(c.AcceptedOutputModes) > 0 || c.ReturnImmediately || r.Metadata != nil {
 		b.config = &engine.Config{OutputModes: c.AcceptedOutputModes, Immediately: c.ReturnImmediately, Metadata: r.Metadata}
 	}
-	run, old, err := t.d.begin(ctx, b)
-	switch {
-	case err != nil:
+	_, receipt, repeated, err := t.d.begin(ctx, b)
+	if err != nil {
 		return Started{}, wireError(err)
-	case old != nil:
-		return Started{TaskID: old.RunID, After: old.After, Repeated: true}, nil
 	}
-	return Started{TaskID: run.ID}, nil
+	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
 }
 
 // named returns the agent that a message to our own agent is for.
@@ -164,13 +161,15 @@ func (t *Tasks) run(ctx context.Context, principal, id string) (*orchestrator.Ru
 
 // Task returns a task as it stands. Where the answer was a Message there is none.
 func (t *Tasks) Task(ctx context.Context, principal string, r *a2a.GetRequest) (*a2a.Task, error) {
-	row, err := t.run(ctx, principal, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	task, err := t.read(ctx, row)
-	if err != nil {
-		return nil, err
+	task := t.d.recent.get(r.ID, principal, t.scope)
+	if task == nil {
+		row, err := t.run(ctx, principal, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		if task, err = t.read(ctx, row); err != nil {
+			return nil, err
+		}
 	}
 	trim(task, r.HistoryLength)
 	return task, nil
@@ -332,14 +331,16 @@ func (t *Tasks) Cancel(ctx context.Context, principal string, req *a2a.CancelReq
 // Events yields the committed events of a task with Seq > after, oldest first, and then follows it until it ends.
 func (t *Tasks) Events(ctx context.Context, principal, task string, after int64) iter.Seq2[[]*a2a.Entry, error] {
 	return func(yield func([]*a2a.Entry, error) bool) {
-		row, err := t.run(ctx, principal, task)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		read := t.d.store.FollowRun
-		if row.State == a2a.TaskStateUnspecified || row.State.Terminal() {
-			read = t.d.store.ReadRun // nothing follows
+		if !t.d.runs(task, principal, t.scope) {
+			row, err := t.run(ctx, principal, task)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if row.State == a2a.TaskStateUnspecified || row.State.Terminal() {
+				read = t.d.store.ReadRun // nothing follows
+			}
 		}
 		for events, err := range read(ctx, task, after) {
 			if err != nil {

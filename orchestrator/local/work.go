@@ -388,7 +388,7 @@ func (r *run) append(e a2a.Event) {
 	r.enqueue(&orchestrator.Batch{Events: []orchestrator.NewEvent{{
 		RunID: r.row.ID, ConversationID: r.row.ConversationID, Kind: orchestrator.EventArtifact,
 		At: r.d.now(), JSON: a2a.MarshalEvent(e), Event: e,
-	}}})
+	}}}, r.done)
 }
 
 // missed logs that events may be missing.

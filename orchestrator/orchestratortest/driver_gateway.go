@@ -15,9 +15,6 @@ import (
 func driverGateway(w *world) {
 	agent := w.add("writer", writes("a", "b"))
 	task, after := w.send("writer", "ann", "m1", "go")
-	if after != 0 {
-		w.Errorf("a new task begins after %d", after)
-	}
 	events := w.until("writer", "ann", task, after, ends)
 	if len(events) != 5 {
 		w.Errorf("%d events", len(events))
@@ -87,6 +84,19 @@ func driverGatewayTask(w *world) {
 	}
 	if n := len(w.events(task)); n != 3 {
 		w.Errorf("one answer took %d events: %v", n, w.kinds(task))
+	}
+	for range 2 {
+		none := 0
+		got, err := w.driver.Tasks("batch").Task(w.ctx, "ann", &a2a.GetRequest{ID: task, HistoryLength: &none})
+		if err != nil || text(got, "a") != "done" || len(got.History) != 0 {
+			w.Errorf("GetTask: %+v, %v", got, err)
+		}
+		if _, err := w.driver.Tasks("batch").Task(w.ctx, "bob", &a2a.GetRequest{ID: task}); !errors.Is(err, a2a.ErrTaskNotFound) {
+			w.Errorf("another caller got the task: %v", err)
+		}
+	}
+	if got, err := w.driver.Tasks("batch").Task(w.ctx, "ann", &a2a.GetRequest{ID: task}); err != nil || len(got.History) != 1 {
+		w.Errorf("GetTask: %+v, %v", got, err)
 	}
 }
 
