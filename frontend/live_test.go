@@ -325,10 +325,10 @@ func TestWindowResumesWithoutRepeating(t *testing.T) {
 	w.chatWith("c1")
 	a := w.open("/c/c1")
 	w.begin("c1", "r1", "go")
-	w.tell("c1", "r1", chunk("r1", "one ", false), nil)
-	a.until("one")
+	w.tell("c1", "r1", chunk("r1", "alpha ", false), nil)
+	a.until("alpha")
 	a.cut()
-	w.tell("c1", "r1", chunk("r1", "two", true), nil)
+	w.tell("c1", "r1", chunk("r1", "beta", true), nil)
 	eventually(t, func() error {
 		r, err := w.rooms.get(t.Context(), "c1")
 		if err != nil {
@@ -344,7 +344,7 @@ func TestWindowResumesWithoutRepeating(t *testing.T) {
 	a.ops = nil
 	a.mu.Unlock()
 	a.connect()
-	a.until("one two")
+	a.until("alpha beta")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, ops := range a.ops {
