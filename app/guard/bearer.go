@@ -18,6 +18,7 @@ type BearerOptions struct {
 	Public   func(r *http.Request) bool // requests that need no token: none
 	Requests int                        // of one principal at a time: 2,048
 	Now      func() time.Time           // time.Now
+	Refuse   Refusal                    // how a request is turned away: with a line of plain text
 	Logger   *slog.Logger               // nil discards
 }
 
@@ -41,6 +42,9 @@ func Bearer(lookup Lookup, o *BearerOptions) Middleware {
 	if opts.Public == nil {
 		opts.Public = func(*http.Request) bool { return false }
 	}
+	if opts.Refuse == nil {
+		opts.Refuse = refuse
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -52,17 +56,17 @@ func Bearer(lookup Lookup, o *BearerOptions) Middleware {
 				next.ServeHTTP(w, r)
 				return
 			}
-			if failures.locked(w, r) {
+			if failures.locked(w, r, opts.Refuse) {
 				return
 			}
 			if len(values) == 0 {
-				unauthorized(w, "", "This needs a bearer token.")
+				opts.unauthorized(w, r, "", "This needs a bearer token.")
 				return
 			}
 			const bad = "This token is not good, or no longer."
 			token, ok := bearerToken(values)
 			if !ok {
-				unauthorized(w, "invalid_token", bad)
+				opts.unauthorized(w, r, "invalid_token", bad)
 				return
 			}
 			hash := sha256.Sum256([]byte(token))
@@ -70,17 +74,17 @@ func Bearer(lookup Lookup, o *BearerOptions) Middleware {
 			if err != nil {
 				opts.Logger.ErrorContext(r.Context(), "tokens cannot be read", "err", err)
 				w.Header().Set("Retry-After", "5")
-				refuse(w, http.StatusServiceUnavailable, "Tokens cannot be checked right now.")
+				opts.Refuse(w, r, http.StatusServiceUnavailable, "Tokens cannot be checked right now.")
 				return
 			}
 			if !ok {
 				failures.add(r, hash)
-				unauthorized(w, "invalid_token", bad)
+				opts.unauthorized(w, r, "invalid_token", bad)
 				return
 			}
 			if !running.enter(principal) {
 				w.Header().Set("Retry-After", "1")
-				refuse(w, http.StatusTooManyRequests, "Too many requests of this client are open at once.")
+				opts.Refuse(w, r, http.StatusTooManyRequests, "Too many requests of this client are open at once.")
 				return
 			}
 			defer running.leave(principal)
@@ -98,13 +102,13 @@ func bearerToken(values []string) (string, bool) {
 
 const maxToken = 4096 // bytes; ours have 43
 
-func unauthorized(w http.ResponseWriter, code, sentence string) {
+func (o *BearerOptions) unauthorized(w http.ResponseWriter, r *http.Request, code, sentence string) {
 	challenge := `Bearer realm="parley"`
 	if code != "" {
 		challenge += `, error="` + code + `"`
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
-	refuse(w, http.StatusUnauthorized, sentence)
+	o.Refuse(w, r, http.StatusUnauthorized, sentence)
 }
 
 // running counts the open requests of each principal.
@@ -138,7 +142,7 @@ func NoBrowser(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")
 		if len(r.Header["Origin"]) > 0 || site != "" && site != "none" {
-			refuse(w, http.StatusForbidden, "Web pages cannot call this.")
+			refuse(w, r, http.StatusForbidden, "Web pages cannot call this.")
 			return
 		}
 		next.ServeHTTP(w, r)

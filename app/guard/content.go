@@ -12,7 +12,7 @@ func ContentType(types ...string) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !safe(r.Method) && r.Method != http.MethodDelete && !typed(r, types) {
-				refuse(w, http.StatusUnsupportedMediaType, "Send JSON, with its Content-Type.")
+				refuse(w, r, http.StatusUnsupportedMediaType, "Send JSON, with its Content-Type.")
 				return
 			}
 			next.ServeHTTP(w, r)

@@ -81,13 +81,15 @@ func (d *Drain) Begin(reason string) {
 const retryAfter = 5 * time.Second
 
 // Refuse answers 503 once draining has begun.
-func (d *Drain) Refuse(next http.Handler) http.Handler {
+func (d *Drain) Refuse(next http.Handler) http.Handler { return d.refuse(next, refuse) }
+
+func (d *Drain) refuse(next http.Handler, refuse Refusal) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-d.begun:
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-			refuse(w, http.StatusServiceUnavailable, "The program is shutting down. Try again in a moment.")
+			refuse(w, r, http.StatusServiceUnavailable, "The program is shutting down. Try again in a moment.")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -38,8 +38,8 @@ func newFailures(now func() time.Time) *failures {
 	return &failures{now: now, from: map[string]*failed{}}
 }
 
-// locked answers 429 when the source of the request is locked out, and reports whether it did.
-func (f *failures) locked(w http.ResponseWriter, r *http.Request) bool {
+// locked turns the request away with 429 when the source of the request is locked out, and reports whether it did.
+func (f *failures) locked(w http.ResponseWriter, r *http.Request, refuse Refusal) bool {
 	f.mu.Lock()
 	var left time.Duration
 	if s := f.from[source(r)]; s != nil {
@@ -50,7 +50,7 @@ func (f *failures) locked(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
-	refuse(w, http.StatusTooManyRequests, "Too many wrong attempts. Try again in a minute.")
+	refuse(w, r, http.StatusTooManyRequests, "Too many wrong attempts. Try again in a minute.")
 	return true
 }
 

@@ -37,7 +37,9 @@ type Options struct {
 	HeaderTime  time.Duration // for a request header to arrive: 5 s
 	IdleTime    time.Duration // between requests on a connection: 60 s
 	Connections int           // open at a time: 4,096
-	CSP         string        // Content-Security-Policy: PageCSP
+	CSP         string        // Content-Security-Policy: PageCSP, or AnswerCSP without pages
+	NoPages     bool          // what is served here is read by programs: only the headers that matter then
+	Refuse      Refusal       // how a request is turned away: with a line of plain text
 	Secret      []string      // path prefixes after which nothing is logged: /hooks/
 	Drain       *Drain        // shared by all listeners; nil makes one
 	TLS         *tls.Config   // the listener speaks TLS, 1.2 or newer
@@ -62,7 +64,13 @@ func New(addr net.Addr, o *Options) *Guard {
 	set(&g.o.HeaderTime, 5*time.Second)
 	set(&g.o.IdleTime, time.Minute)
 	set(&g.o.Connections, 4096)
+	if g.o.NoPages {
+		set(&g.o.CSP, AnswerCSP)
+	}
 	set(&g.o.CSP, PageCSP)
+	if g.o.Refuse == nil {
+		g.o.Refuse = refuse
+	}
 	if g.o.Secret == nil {
 		g.o.Secret = []string{"/hooks/"}
 	}
@@ -89,11 +97,15 @@ func set[T comparable](p *T, v T) {
 
 // Wrap puts everything that every listener has in front of a handler.
 func (g *Guard) Wrap(h http.Handler) http.Handler {
-	h = Headers(g.o.CSP)(h)
+	if g.o.NoPages {
+		h = AnswerHeaders(g.o.CSP)(h)
+	} else {
+		h = Headers(g.o.CSP)(h)
+	}
 	h = g.hosts.only(h)
-	h = g.o.Drain.Refuse(h)
+	h = g.o.Drain.refuse(h, g.o.Refuse)
 	// The time for a body must be set before anything is refused: the server reads what is left of one, for ever if it may.
-	h = Limit(g.o.Header, g.o.Body, g.o.BodyTime)(h)
+	h = limit(h, g.o.Header, g.o.Body, g.o.BodyTime, g.o.Refuse)
 	return Log(g.o.Logger, g.o.Secret)(h)
 }
 
@@ -123,8 +135,12 @@ func (g *Guard) Listen(ln net.Listener) net.Listener {
 	return ln
 }
 
-// refuse answers with a status and a sentence.
-func refuse(w http.ResponseWriter, status int, sentence string) {
+// Refusal answers a request that is turned away, with a status and a sentence for people. What else the answer says in its
+// header (WWW-Authenticate, Retry-After) is set already.
+type Refusal func(w http.ResponseWriter, r *http.Request, status int, sentence string)
+
+// refuse answers in plain text.
+func refuse(w http.ResponseWriter, _ *http.Request, status int, sentence string) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -47,6 +47,19 @@ func Headers(csp string) Middleware {
 	}
 }
 
+// AnswerHeaders is Headers for a listener without pages: what a browser that was brought there must be told, and no more,
+// for programs pay for every byte.
+func AnswerHeaders(csp string) Middleware {
+	policy, sniff, referrer := []string{csp}, []string{"nosniff"}, []string{"no-referrer"} // shared, as above
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h := w.Header()
+			h["Content-Security-Policy"], h["X-Content-Type-Options"], h["Referrer-Policy"] = policy, sniff, referrer
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 // Frame gives a route its own policy and lets our own pages show it in a frame. The policy must have its own sandbox and
 // frame-ancestors 'self'.
 func Frame(csp string) Middleware {

@@ -62,7 +62,7 @@ func (h *hosts) only(next http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("Connection", "close") // nor is the body waited for
-		refuse(w, status, sentence)
+		refuse(w, r, status, sentence)
 	})
 }
 

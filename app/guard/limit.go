@@ -9,30 +9,32 @@ import (
 // Limit bounds the header and the body of a request. A size exactly at its limit is accepted. A body that declares more
 // is refused at once; one that turns out to be more fails its reader with *http.MaxBytesError.
 func Limit(header int, body int64, bodyTime time.Duration) Middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if headerSize(r) > header {
-				w.Header().Set("Connection", "close")
-				refuse(w, http.StatusRequestHeaderFieldsTooLarge, "The header of this request is too large.")
-				return
+	return func(next http.Handler) http.Handler { return limit(next, header, body, bodyTime, refuse) }
+}
+
+func limit(next http.Handler, header int, body int64, bodyTime time.Duration, refuse Refusal) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if headerSize(r) > header {
+			w.Header().Set("Connection", "close")
+			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "The header of this request is too large.")
+			return
+		}
+		if r.ContentLength > body {
+			w.Header().Set("Connection", "close")
+			refuse(w, r, http.StatusRequestEntityTooLarge, "The body of this request is too large.")
+			linger(w, r, body)
+			return
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			control := http.NewResponseController(w)
+			// Not every ResponseWriter has deadlines; a recorder in a test has none.
+			if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+				r.Body = &timedBody{ReadCloser: r.Body, left: r.ContentLength, clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
 			}
-			if r.ContentLength > body {
-				w.Header().Set("Connection", "close")
-				refuse(w, http.StatusRequestEntityTooLarge, "The body of this request is too large.")
-				linger(w, r, body)
-				return
-			}
-			if r.Body != nil && r.Body != http.NoBody {
-				control := http.NewResponseController(w)
-				// Not every ResponseWriter has deadlines; a recorder in a test has none.
-				if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
-					r.Body = &timedBody{ReadCloser: r.Body, left: r.ContentLength, clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
-				}
-				r.Body = http.MaxBytesReader(base(w), r.Body, body)
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
+			r.Body = http.MaxBytesReader(base(w), r.Body, body)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // linger reads on for a moment after a refusal: many clients send the whole of a body before they read an answer, and a

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -15,17 +14,9 @@ import (
 	"time"
 )
 
-type requestIDKey struct{}
-
-// RequestID returns the id that Log gave the request of a context, "" without one.
-func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
-
-// Log gives every request an id, writes one line about it, and turns a panic into a plain 500. The line has no query, no
-// header and no body, and of a path that begins with one of the secret prefixes only that. What went well is logged at
-// debug, a refusal at info, a failure of ours at warn.
+// Log writes one line about every request, with a number of its own, and turns a panic into a plain 500 that names that
+// number. The line has no query, no header and no body, and of a path that begins with one of the secret prefixes only
+// that. What went well is logged at debug, a refusal at info, a failure of ours at warn.
 func Log(log *slog.Logger, secret []string) Middleware {
 	var seed [4]byte
 	_, _ = rand.Read(seed[:]) // never fails
@@ -33,21 +24,18 @@ func Log(log *slog.Logger, secret []string) Middleware {
 	var count atomic.Uint64
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			id := start + strconv.FormatUint(count.Add(1), 36)
-			w := &statusWriter{ResponseWriter: rw}
-			w.Header().Set("X-Request-Id", id)
-			began := time.Now()
-			ctx := context.WithValue(r.Context(), requestIDKey{}, id)
+			w, ctx, began, n := &statusWriter{ResponseWriter: rw}, r.Context(), time.Now(), count.Add(1)
+			id := func() string { return start + strconv.FormatUint(n, 36) }
 			defer func() {
 				if v := recover(); v != nil {
 					if v == http.ErrAbortHandler {
 						panic(v)
 					}
-					log.ErrorContext(ctx, "handler panicked", "request", id, "method", r.Method, "path", loggable(r.URL.Path, secret), "panic", fmt.Sprint(v))
+					log.ErrorContext(ctx, "handler panicked", "request", id(), "method", r.Method, "path", loggable(r.URL.Path, secret), "panic", fmt.Sprint(v))
 					if w.status != 0 {
 						panic(http.ErrAbortHandler) // too late for another answer: break off so that it is not taken for whole
 					}
-					refuse(w, http.StatusInternalServerError, "Something went wrong here. It was written to the log as "+id+".")
+					refuse(w, r, http.StatusInternalServerError, "Something went wrong here. It was written to the log as "+id()+".")
 				}
 				level := slog.LevelDebug
 				switch {
@@ -57,11 +45,11 @@ func Log(log *slog.Logger, secret []string) Middleware {
 					level = slog.LevelInfo
 				}
 				if log.Enabled(ctx, level) {
-					log.LogAttrs(ctx, level, "request", slog.String("request", id), slog.String("method", r.Method), slog.String("path", loggable(r.URL.Path, secret)),
+					log.LogAttrs(ctx, level, "request", slog.String("request", id()), slog.String("method", r.Method), slog.String("path", loggable(r.URL.Path, secret)),
 						slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", time.Since(began)), slog.String("from", source(r)))
 				}
 			}()
-			next.ServeHTTP(w, r.WithContext(ctx))
+			next.ServeHTTP(w, r)
 		})
 	}
 }

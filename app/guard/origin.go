@@ -41,8 +41,8 @@ func SameOrigin(next http.Handler) http.Handler {
 	}))
 }
 
-func denyOrigin(w http.ResponseWriter, _ *http.Request) {
-	refuse(w, http.StatusForbidden, "This can only be done from a page of this program.")
+func denyOrigin(w http.ResponseWriter, r *http.Request) {
+	refuse(w, r, http.StatusForbidden, "This can only be done from a page of this program.")
 }
 
 func safe(method string) bool {

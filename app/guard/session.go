@@ -139,25 +139,25 @@ const maxTokenBody = 1 << 10
 // enter exchanges a one-time token for a session. SameOrigin stands before it, so that another site cannot use up the
 // attempts of the person.
 func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
-	if s.failures.locked(w, r) {
+	if s.failures.locked(w, r, refuse) {
 		return
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "Send JSON.")
+		refuse(w, r, http.StatusUnsupportedMediaType, "Send JSON.")
 		return
 	}
 	var body struct {
 		Token string `json:"token"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTokenBody)).Decode(&body); err != nil {
-		refuse(w, http.StatusBadRequest, "This is not a token.")
+		refuse(w, r, http.StatusBadRequest, "This is not a token.")
 		return
 	}
 	if !s.launch.take(body.Token) {
 		// Every attempt counts: a number in place of the hash makes each a different one.
 		s.failures.add(r, sha256.Sum256([]byte(rand.Text())))
 		s.o.Logger.WarnContext(r.Context(), "a wrong or used link was presented", "from", source(r))
-		refuse(w, http.StatusUnauthorized, "This link was used before or has expired. Ask for a new one with: parley open")
+		refuse(w, r, http.StatusUnauthorized, "This link was used before or has expired. Ask for a new one with: parley open")
 		return
 	}
 	s.issue(w, r)
@@ -184,7 +184,7 @@ func enterFile(name string) http.HandlerFunc {
 // unknown answers a request without a session: a person gets the page that asks for the link.
 func (s *Sessions) unknown(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || r.Header.Get("Upgrade") != "" || !strings.Contains(r.Header.Get("Accept"), "text/html") && r.URL.Path != "/" {
-		refuse(w, http.StatusUnauthorized, "This needs a session. Open the program with: parley open")
+		refuse(w, r, http.StatusUnauthorized, "This needs a session. Open the program with: parley open")
 		return
 	}
 	page, err := static.ReadFile("static/enter.html")
