@@ -19,15 +19,17 @@ func (f *follower) follow(ctx context.Context) {
 	var (
 		c         = f.c
 		subscribe = c.Streams()
+		vain      = 0 // subscriptions in a row that brought nothing and failed
 		pause     = c.o.PollMin
 		failing   time.Time // since when nothing works
 	)
 	for {
 		before := f.yielded
 		var err error
-		resume := f.ids.resume()
+		resume, looked := f.ids.resume(), false
 		if !subscribe || resume == "" {
 			err = f.look(ctx)
+			looked = err == nil
 		}
 		if !f.done && err == nil && subscribe {
 			err = f.subscribed(ctx, resume)
@@ -49,15 +51,21 @@ func (f *follower) follow(ctx context.Context) {
 			return
 		}
 		if f.yielded > before {
-			pause = c.o.PollMin
+			pause, vain = c.o.PollMin, 0
 		}
-		if resume != "" && f.yielded == before {
-			f.ids = ids{} // resuming leads nowhere: look instead
+		if err != nil && (looked || resume != "") {
+			vain++
+		}
+		if resume != "" && f.yielded == before && (err == nil || vain >= 3) {
+			f.ids, vain = ids{}, 0 // resuming leads nowhere: look instead
+		}
+		if vain >= 3 {
+			subscribe = false
 		}
 		rest := pause
 		var e *Error
 		switch {
-		case err == nil || f.yielded > before:
+		case err == nil || looked || f.yielded > before:
 			failing = time.Time{}
 		case failing.IsZero():
 			failing = time.Now()

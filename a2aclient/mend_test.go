@@ -66,10 +66,11 @@ func TestSubscriptionRefused(t *testing.T) {
 			t.open()
 			fmt.Fprint(t.ResponseWriter, "event: error\ndata: {\"code\":-32004,\"message\":\"no\"}\n\n")
 		},
-		"404":        func(t *turn) { http.NotFound(t.ResponseWriter, t.Request) },
-		"empty":      func(t *turn) {},
-		"web page":   func(t *turn) { t.Header().Set("Content-Type", "text/html"); fmt.Fprint(t.ResponseWriter, "<html>") },
-		"ends early": func(t *turn) { t.open(); t.frames(task("WORKING")) },
+		"bad gateway": func(t *turn) { t.WriteHeader(502) },
+		"404":         func(t *turn) { http.NotFound(t.ResponseWriter, t.Request) },
+		"empty":       func(t *turn) {},
+		"web page":    func(t *turn) { t.Header().Set("Content-Type", "text/html"); fmt.Fprint(t.ResponseWriter, "<html>") },
+		"ends early":  func(t *turn) { t.open(); t.frames(task("WORKING")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,6 +244,12 @@ func TestResumeIsIgnored(t *testing.T) {
 			t.numbered(3, chunk("a", "two", true))
 			t.numbered(4, status("COMPLETED"))
 		},
+		"numbered anew": func(t *turn) {
+			t.open()
+			t.numbered(1, task("WORKING", artifacts(artifact("a", "one", "tw"))))
+			t.numbered(2, chunk("a", "o", true))
+			t.numbered(3, status("COMPLETED"))
+		},
 		"refused": func(t *turn) { t.fail(-32004, "the task has ended") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +263,10 @@ func TestResumeIsIgnored(t *testing.T) {
 				"SubscribeToTask": sub,
 				"GetTask":         func(t *turn) { t.result(bare("COMPLETED", artifacts(artifact("a", "one", "two")))) },
 			})
-			collect(t, a.client("1.0", nil).Stream(ctx(t), hello())).want(t, "task:working, a=one, a+=two, completed")
+			got := collect(t, a.client("1.0", nil).Stream(ctx(t), hello()))
+			if got.err != nil || a2a.Text(got.task.Artifacts[0].Parts) != "onetwo" || got.task.Status.State != a2a.TaskStateCompleted || got.gaps > 0 {
+				t.Errorf("yielded %v", got)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package a2aclient_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -97,6 +98,11 @@ func TestFormsOfAStream(t *testing.T) {
 // Streams that begin with a failure.
 func TestStreamsThatFail(t *testing.T) {
 	t.Parallel()
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	z.Write(make([]byte, a2a.Limits.Response+1))
+	z.Close()
+	bomb := packed.Bytes()
 	for name, x := range map[string]struct {
 		f    func(*turn)
 		kind card.Kind
@@ -149,18 +155,17 @@ func TestStreamsThatFail(t *testing.T) {
 		"bomb": {func(t *turn) {
 			t.Header().Set("Content-Type", "application/json")
 			t.Header().Set("Content-Encoding", "gzip")
-			z := gzip.NewWriter(t.ResponseWriter)
-			blank := make([]byte, 1<<20)
-			for range 16 {
-				z.Write(blank)
-			}
-			z.Close()
+			t.ResponseWriter.Write(bomb)
 		}, card.KindTooLarge, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t, map[string]func(*turn){"SendStreamingMessage": x.f, "message/stream": x.f})
-			got := collect(t, a.client("1.0", &a2aclient.Options{HeaderTime: 3 * time.Second}).Stream(ctx(t), hello()))
+			o := &a2aclient.Options{}
+			if name == "hangs" {
+				o.HeaderTime = 50 * time.Millisecond
+			}
+			got := collect(t, a.client("1.0", o).Stream(ctx(t), hello()))
 			e := kindOf(t, got.err, x.kind)
 			if e.MayHaveRun != x.may {
 				t.Errorf("%s: may have run = %v", e.What, e.MayHaveRun)
@@ -390,7 +395,11 @@ func TestFallbackOnlyWhenNothingRan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t, map[string]func(*turn){"SendMessage": x.f, "message/send": old})
-			c := a.client("1.0", &a2aclient.Options{SendTime: 3 * time.Second})
+			o := &a2aclient.Options{}
+			if name == "timeout" {
+				o.SendTime = 50 * time.Millisecond
+			}
+			c := a.client("1.0", o)
 			e, err := c.Send(ctx(t), hello())
 			if got := a.count("message/send") == 1; got != x.again || (err == nil) != x.again {
 				t.Errorf("tried again: %v; %v, %v", got, e, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -215,7 +216,8 @@ func (f *follower) read(ctx context.Context, x *exchange) (err error) {
 			return err
 		}
 		w.beat()
-		if fr.id != "" && f.ids.repeated(fr.id, maphash.Bytes(f.seen.seed, fr.data)) {
+		_, whole := fr.event.(*a2a.Task)
+		if fr.id != "" && f.ids.repeated(fr.id, maphash.Bytes(f.seen.seed, fr.data), whole) {
 			f.dirty = true
 			f.c.log.Info("an agent repeated an event", "agent", f.c.o.Peer, "task", f.task, "id", fr.id)
 			continue
@@ -391,7 +393,14 @@ func (f *follower) merge(t *a2a.Task) {
 // reconcile looks at the task before its end is told, since something may have been missed on the way.
 func (f *follower) reconcile(ctx context.Context) {
 	f.dirty = false
-	if err := f.look(ctx); err != nil && !f.done {
+	err := f.look(ctx)
+	for range 2 {
+		if err == nil || f.done || !passing(err) || wait(ctx, f.c.o.PollMin) != nil {
+			break
+		}
+		err = f.look(ctx)
+	}
+	if err != nil && !f.done {
 		f.gap("the agent could not be asked whether everything arrived")
 	}
 }
@@ -452,10 +461,17 @@ type seenID struct {
 // maxNumber tells positions in a log from times: some agents number their events by the clock, which does not resume.
 const maxNumber = 100_000_000_000
 
-// repeated reports whether the event has been seen, and remembers it.
-func (d *ids) repeated(id string, hash uint64) bool {
+// repeated reports whether the event has been seen, and remembers it. An unseen one that tells the whole task says where
+// its stream begins: numbers from before mean nothing then.
+func (d *ids) repeated(id string, hash uint64, whole bool) bool {
 	if d.useless {
 		return false
+	}
+	if whole {
+		if slices.Contains(d.recent[:], seenID{id, hash}) {
+			return true
+		}
+		*d = ids{}
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n <= 0 || n > maxNumber {
