@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -356,10 +357,10 @@ func readForm(f *view.Form, schema json.RawMessage, values url.Values) (data jso
 			return nil, "", false
 		}
 	}
-	if problem = check(f, schema, data); problem != "" {
+	if problem = check(f, schema, data); problem != "" || wrong(f.Fields) {
 		return nil, problem, false
 	}
-	return data, "", !wrong(f.Fields)
+	return data, "", true
 }
 
 func wrong(fs []view.Field) bool {
@@ -483,7 +484,6 @@ func check(f *view.Form, schema, data json.RawMessage) string {
 		return ""
 	}
 	var rest []string
-	english := message.NewPrinter(language.English)
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
 		for _, c := range e.Causes {
@@ -492,7 +492,7 @@ func check(f *view.Form, schema, data json.RawMessage) string {
 		if len(e.Causes) > 0 {
 			return
 		}
-		what := sentence(e.ErrorKind.LocalizedString(english))
+		what := explain(e.ErrorKind)
 		name := "d"
 		for _, l := range e.InstanceLocation {
 			name += "/" + escape(l)
@@ -506,6 +506,49 @@ func check(f *view.Form, schema, data json.RawMessage) string {
 	}
 	walk(invalid)
 	return strings.Join(rest, " ")
+}
+
+// explain says to a person what a value should have been.
+func explain(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.MinLength:
+		return fmt.Sprintf("At least %d characters, please.", k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("At most %d characters, please.", k.Want)
+	case *kind.Minimum:
+		return "At least " + number(k.Want) + ", please."
+	case *kind.Maximum:
+		return "At most " + number(k.Want) + ", please."
+	case *kind.ExclusiveMinimum:
+		return "More than " + number(k.Want) + ", please."
+	case *kind.ExclusiveMaximum:
+		return "Less than " + number(k.Want) + ", please."
+	case *kind.MultipleOf:
+		return "A multiple of " + number(k.Want) + ", please."
+	case *kind.MinItems:
+		return fmt.Sprintf("Choose at least %d.", k.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf("Choose at most %d.", k.Want)
+	case *kind.Enum, *kind.Const:
+		return "This is none of the choices."
+	case *kind.Format:
+		return "This is no valid " + k.Want + "."
+	case *kind.Pattern:
+		return "This does not look as it should: " + k.Want
+	case *kind.Type:
+		return "This should be of the type " + strings.Join(k.Want, " or ") + "."
+	case *kind.Required:
+		return "Needed: " + strings.Join(k.Missing, ", ") + "."
+	}
+	return sentence(k.LocalizedString(message.NewPrinter(language.English)))
+}
+
+func number(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
 // blame marks the field of that name, or the list that the element belongs to.
