@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"orchestrator":                  {"a2a"},
 	"orchestrator/engine":           {"orchestrator", "a2a"},
 	"orchestrator/planner":          {"orchestrator", "orchestrator/engine", "a2a"},
-	"orchestrator/steps":            {"orchestrator", "orchestrator/engine", "a2a"},
+	"orchestrator/steps":            {"orchestrator", "orchestrator/engine", "orchestrator/planner", "a2a"},
 	"orchestrator/local":            {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "a2a"},
 	"orchestrator/sqlite":           {"orchestrator", "a2a"},
 	"orchestrator/orchestratortest": {"orchestrator", "orchestrator/engine", "a2a"},
