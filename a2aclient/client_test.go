@@ -446,7 +446,7 @@ func TestTap(t *testing.T) {
 		"SendStreamingMessage": func(t *turn) { t.open(); t.frames(task("WORKING"), status("COMPLETED")) },
 		"GetTask":              func(t *turn) { t.fail(-32001, "Task not found") },
 	})
-	c := a.client("1.0", &a2aclient.Options{Peer: "calc", Tap: func(x *wire.Exchange) {
+	c := a.client("1.0", &a2aclient.Options{Peer: "calc", Tap: func(_ context.Context, x *wire.Exchange) {
 		mu.Lock()
 		seen = append(seen, x)
 		mu.Unlock()

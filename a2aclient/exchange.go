@@ -407,7 +407,7 @@ func (x *exchange) end(response []byte, err error) {
 	if err != nil {
 		e.Err = err.Error()
 	}
-	x.c.o.Tap(e)
+	x.c.o.Tap(x.ctx, e)
 }
 
 func taskOf(params any) string {

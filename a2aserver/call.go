@@ -26,7 +26,10 @@ type exchange struct {
 func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request) {
 	principal, err := h.authenticate(r)
 	if err == nil {
-		err = checkContentType(r)
+		if wrong := checkContentType(r); wrong != nil {
+			h.refuse(w, r, http.StatusUnsupportedMediaType, wrong)
+			return
+		}
 	}
 	if err == nil && h.streams.draining() {
 		err = closingError()
@@ -48,7 +51,7 @@ func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request) {
 		}
 		defer func() {
 			x.record.Took = time.Since(x.record.At)
-			h.o.Tap(x.record)
+			h.o.Tap(r.Context(), x.record)
 		}()
 	}
 	if err == nil {
@@ -205,12 +208,8 @@ var jsonType = []string{"application/json"}
 
 // fail writes an error reply.
 func (x *exchange) fail(err error) {
-	kind := a2a.KindOf(err)
-	status := http.StatusOK
-	if kind != a2a.KindContentType { // about the parts of the message here, not about the request
-		status = wire.HTTPStatus(err)
-	}
-	if kind == a2a.KindInternal && x.r.Context().Err() == nil {
+	status := wire.HTTPStatus(err)
+	if a2a.KindOf(err) == a2a.KindInternal && x.r.Context().Err() == nil {
 		x.o.Logger.Error("call failed", "method", x.call.Method, "error", err)
 	}
 	x.setErrorHeader(x.w.Header(), err)

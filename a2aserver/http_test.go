@@ -351,7 +351,7 @@ func TestTap(t *testing.T) {
 	var mu sync.Mutex
 	var seen []*wire.Exchange
 	o := as()
-	o.Tap = func(x *wire.Exchange) {
+	o.Tap = func(_ context.Context, x *wire.Exchange) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, x)

@@ -134,7 +134,8 @@ func appendDetails(b []byte, e *a2a.Error) []byte {
 	return append(b, ']')
 }
 
-// HTTPStatus is the status of a JSON-RPC error reply: 200 but for 401, 403, 413, 415, 429 and 503.
+// HTTPStatus is the status of a JSON-RPC error reply: 200 but for 401, 403, 413, 429 and 503. A content
+// type that is not taken is one of the message's parts; that of the request itself is judged before there is a call.
 func HTTPStatus(err error) int {
 	switch a2a.KindOf(err) {
 	case a2a.KindUnauthenticated:
@@ -143,8 +144,6 @@ func HTTPStatus(err error) int {
 		return http.StatusForbidden
 	case a2a.KindTooLarge:
 		return http.StatusRequestEntityTooLarge
-	case a2a.KindContentType:
-		return http.StatusUnsupportedMediaType
 	case a2a.KindRateLimited:
 		return http.StatusTooManyRequests
 	case a2a.KindUnavailable:

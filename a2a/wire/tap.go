@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Exchange is one HTTP exchange as it was on the wire, for the inspector. Secrets are masked by whoever stores it.
 type Exchange struct {
@@ -19,5 +22,6 @@ type Exchange struct {
 	Err      string
 }
 
-// Tap is told of every exchange. It must not block and keeps what it is given; nil means nobody listens.
-type Tap func(*Exchange)
+// Tap is told of every exchange once it is over, with the context of the call. It must not block and keeps what it is
+// given; nil means nobody listens.
+type Tap func(context.Context, *Exchange)
