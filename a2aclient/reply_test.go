@@ -72,20 +72,26 @@ func TestFormsOfAStream(t *testing.T) {
 			t.open()
 			t.frames(task("WORKING"), `{"message":{"messageId":"r","taskId":"T","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`, status("COMPLETED"))
 		}, "task:working, working(hi), completed"},
-		"without a task first": {func(t *turn) { t.open(); t.frames(status("WORKING"), chunk("a", "x", false), status("COMPLETED")) },
-			"task:working, a=x, completed"},
-		"an artifact first": {func(t *turn) { t.open(); t.frames(chunk("a", "x", false), chunk("a", "y", true), status("COMPLETED")) },
-			"task:working a=x, a+=y, completed"},
+		"without a task first": {
+			func(t *turn) { t.open(); t.frames(status("WORKING"), chunk("a", "x", false), status("COMPLETED")) },
+			"task:working, a=x, completed",
+		},
+		"an artifact first": {
+			func(t *turn) { t.open(); t.frames(chunk("a", "x", false), chunk("a", "y", true), status("COMPLETED")) },
+			"task:working a=x, a+=y, completed",
+		},
 		"results nobody knows": {func(t *turn) {
 			t.open()
 			t.frames(task("COMPLETED"))
 			fmt.Fprintf(t.ResponseWriter, "event: close\ndata: %s\n\n", wrap(t, `{"taskId":"T","reason":"done"}`))
 		}, "task:completed"},
-		"events after the end": {func(t *turn) {
-			t.open()
-			t.frames(task("WORKING"), status("COMPLETED"), status("WORKING"), chunk("a", "x", false))
+		"events after the end": {
+			func(t *turn) {
+				t.open()
+				t.frames(task("WORKING"), status("COMPLETED"), status("WORKING"), chunk("a", "x", false))
+			},
+			"task:working, completed",
 		},
-			"task:working, completed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
