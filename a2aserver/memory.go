@@ -12,7 +12,7 @@ import (
 )
 
 // NewMemoryLog returns a Log that keeps nothing beyond the process: for tests, and for programs that can do without. It
-// is bounded: tasks that have ended are forgotten, the oldest first, when all entries together take more than 64 MiB.
+// is bounded: tasks that have ended are forgotten, the oldest first, when all entries together take about 64 MiB.
 func NewMemoryLog() Log {
 	return &memoryLog{tasks: map[string]*memoryTask{}, receipts: map[messageKey]Receipt{}}
 }
@@ -88,8 +88,9 @@ func (m *memoryLog) commit(c *Change) []*a2a.Entry {
 	for _, e := range c.Events {
 		m.seq++
 		t.entries = append(t.entries, a2a.NewEntry(m.seq, at, e.JSON, e.Event))
-		t.size += len(e.JSON)
-		m.size += len(e.JSON)
+		size := 2*len(e.JSON) + 512 // its JSON, what was decoded from it, and the entry
+		t.size += size
+		m.size += size
 	}
 	was := n > 0 && over(t.head.State)
 	t.head = c.Head
