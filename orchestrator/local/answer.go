@@ -298,13 +298,16 @@ func (r *run) giveUp(step string) {
 // cancelChild carries out engine.Stop and logs what the agent said to it.
 func (r *run) cancelChild(cmd *engine.Stop, through chan<- struct{}) {
 	defer close(through)
-	agent, err := r.d.ports.Agent(r.ctx, cmd.Agent)
+	r.mu.Lock()
+	ctx := r.calling()
+	r.mu.Unlock()
+	agent, err := r.d.ports.Agent(ctx, cmd.Agent)
 	var t *a2a.Task
 	if err == nil {
-		t, err = r.d.ports.Cancel(r.ctx, agent, cmd)
+		t, err = r.d.ports.Cancel(ctx, agent, cmd)
 	}
 	if errors.Is(err, a2a.ErrTaskNotCancelable) { // it may have ended by itself
-		if now, e := r.d.ports.Get(r.ctx, agent, cmd.Task); e == nil && now.Status.State.Terminal() {
+		if now, e := r.d.ports.Get(ctx, agent, cmd.Task); e == nil && now.Status.State.Terminal() {
 			t, err = now, nil
 		}
 	}

@@ -74,10 +74,7 @@ func (r *run) work() {
 		if cmd == nil || r.ctx.Err() != nil {
 			break
 		}
-		origin := orchestrator.Origin{
-			Principal: r.row.Principal, RunID: r.row.ID, ConversationID: r.row.ConversationID,
-		}
-		ctx, cancel := context.WithCancel(orchestrator.WithOrigin(r.ctx, origin))
+		ctx, cancel := context.WithCancel(r.calling())
 		r.interrupt = cancel
 		var err error
 		switch cmd := cmd.(type) {
@@ -100,6 +97,13 @@ func (r *run) work() {
 		r.d.evict(r)
 		r.d.revive(r.row.ID, cause)
 	}
+}
+
+// calling is the context in which agents are called: it says on whose behalf. r.mu is held.
+func (r *run) calling() context.Context {
+	return orchestrator.WithOrigin(r.ctx, orchestrator.Origin{
+		Principal: r.row.Principal, RunID: r.row.ID, ConversationID: r.row.ConversationID,
+	})
 }
 
 // Each of the following is called with r.mu held and gives it up while it waits. The error it returns means that the run
