@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -17,8 +20,8 @@ import (
 // minVersion is the oldest SQLite that is trusted: 3.53.2 fixed a memory error in FTS5.
 const minVersion = 3_053_002
 
-// busyTimeout is how long, in milliseconds, a statement waits for another program that holds the file.
-const busyTimeout = "5000"
+// busyTimeout is how long a statement waits for another program that holds the file.
+const busyTimeout = 5 * time.Second
 
 // access says what a connection may do.
 type access string
@@ -26,19 +29,24 @@ type access string
 const (
 	forWriting access = "rwc"
 	forReading access = "rw" // with query_only: a reader of a WAL has to write its shared memory
-	forLooking access = "ro" // changes not one byte
+	forLooking access = "ro" // changes not one byte of what is stored
 )
 
 // dsn holds every pragma, so that each connection of a pool has them all.
-func dsn(path string, a access, synchronous string) string {
-	q := url.Values{"mode": {string(a)}, "_busy_timeout": {busyTimeout}}
+func (o *Options) dsn(path string, a access) string {
+	q := url.Values{"mode": {string(a)}, "_busy_timeout": {strconv.FormatInt(o.busy.Milliseconds(), 10)}}
 	switch a {
 	case forWriting:
 		q.Set("_journal_mode", "WAL")
-		q.Set("_synchronous", synchronous)
+		q.Set("_synchronous", o.Sync)
 		q.Set("_foreign_keys", "on")
 		q.Set("_cache_size", "-8192")
 		q.Set("_txlock", "immediate")
+	case forLooking:
+		// A database that was closed has all it has in its one file, and no other file need be made to read it.
+		if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
+			q.Set("immutable", "1")
+		}
 	case forReading:
 		q.Set("_query_only", "on")
 		q.Set("_stmt_cache_size", "64")

@@ -48,7 +48,7 @@ func (db *DB) migrate(ctx context.Context, steps fs.FS) error {
 		return fmt.Errorf("%s was written by a newer Parley (its schema is %d, this program knows %d): use that one; "+
 			"nothing was changed", db.path, have, known)
 	}
-	p := pool(dsn(db.path, forWriting, "FULL"), 1)
+	p := pool(db.options.dsn(db.path, forWriting), 1)
 	defer p.Close()
 	if have > 0 {
 		if err := db.backup(ctx, p, have); err != nil {
@@ -105,7 +105,7 @@ func (db *DB) look(ctx context.Context) (version int64, err error) {
 	case info.Size() == 0:
 		return 0, nil
 	}
-	p := pool(dsn(db.path, forLooking, ""), 1)
+	p := pool(db.options.dsn(db.path, forLooking), 1)
 	defer p.Close()
 	var n int
 	if err := p.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = ?`,
@@ -128,7 +128,7 @@ func (db *DB) look(ctx context.Context) (version int64, err error) {
 	}
 	if _, err := os.Stat(filepath.Join(db.dir, openName)); err == nil {
 		db.log.Info("the database was not closed the last time; checking it", "path", db.path)
-		if err := quickCheck(ctx, p, "main"); err != nil {
+		if err := quickCheck(ctx, p); err != nil {
 			return 0, unreadable(db.path, err)
 		}
 	}
@@ -136,8 +136,8 @@ func (db *DB) look(ctx context.Context) (version int64, err error) {
 }
 
 // quickCheck reads the whole database and returns what is wrong with it.
-func quickCheck(ctx context.Context, p *sql.DB, schema string) error {
-	rows, err := p.QueryContext(ctx, `PRAGMA `+schema+`.quick_check(1)`)
+func quickCheck(ctx context.Context, p *sql.DB) error {
+	rows, err := p.QueryContext(ctx, `PRAGMA quick_check(1)`)
 	if err != nil {
 		return err
 	}
@@ -196,8 +196,8 @@ func (db *DB) backup(ctx context.Context, p *sql.DB, version int64) (err error) 
 	if _, err := p.ExecContext(ctx, `VACUUM INTO ?`, part); err != nil {
 		return err
 	}
-	copied := pool(dsn(part, forLooking, ""), 1)
-	err = quickCheck(ctx, copied, "main")
+	copied := pool(db.options.dsn(part, forLooking), 1)
+	err = quickCheck(ctx, copied)
 	copied.Close()
 	if err != nil {
 		return fmt.Errorf("the copy is not sound: %w", err)

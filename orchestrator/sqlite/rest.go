@@ -1,5 +1,7 @@
 package sqlite
 
+import "errors"
+
 // tidying is how far merging the index of search has come.
 type tidying uint8
 
@@ -36,6 +38,8 @@ func (w *writer) merge() {
 	if w.index == untidy {
 		pages = -pages // takes all segments together, whatever their size
 	}
+	w.scrub("ON")
+	defer w.scrub("OFF")
 	before, _, err := w.c.integer(`SELECT total_changes()`)
 	if err == nil {
 		_, err = w.c.exec(`INSERT INTO items_fts (items_fts, rank) VALUES ('merge', ?)`, pages)
@@ -43,6 +47,7 @@ func (w *writer) merge() {
 	after, _, _ := w.c.integer(`SELECT total_changes()`)
 	if w.index = merging; err != nil || after-before < 2 {
 		w.index = tidied
+		err = errors.Join(err, w.checkpoint())
 	}
 	if err != nil {
 		w.db.log.Warn("tidy the index of search", "error", err)

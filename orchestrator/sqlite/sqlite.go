@@ -20,6 +20,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -43,19 +44,39 @@ type Options struct {
 	Logger *slog.Logger     // nil = discard
 	Now    func() time.Time // nil = time.Now
 	Sync   string           // PRAGMA synchronous; "" = FULL. Anything less is for benchmarks: it may lose what was acknowledged
+
+	busy time.Duration // 0 = busyTimeout
+}
+
+// defaults returns a copy of o in which all is set.
+func (o *Options) defaults() *Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	d.Sync = cmp.Or(d.Sync, "FULL")
+	d.busy = cmp.Or(d.busy, busyTimeout)
+	return &d
 }
 
 // DB is an open store.
 type DB struct {
-	dir    string
-	path   string
-	log    *slog.Logger
-	now    func() time.Time
-	read   *sql.DB
-	hub    *hub
-	writer *writer
-	blobs  *blobs
-	lock   *flock.Flock
+	dir     string
+	path    string
+	options *Options
+	log     *slog.Logger
+	now     func() time.Time
+	read    *sql.DB
+	hub     *hub
+	writer  *writer
+	blobs   *blobs
+	lock    *flock.Flock
 
 	closing  sync.Once
 	closeErr error
@@ -72,20 +93,8 @@ const (
 
 // Open opens the store in a directory, which is made when it is absent, and brings an older one up to date.
 func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
-	if o == nil {
-		o = &Options{}
-	}
-	db := &DB{dir: dir, path: filepath.Join(dir, fileName), log: o.Logger, now: o.Now}
-	if db.log == nil {
-		db.log = slog.New(slog.DiscardHandler)
-	}
-	if db.now == nil {
-		db.now = time.Now
-	}
-	synchronous := o.Sync
-	if synchronous == "" {
-		synchronous = "FULL"
-	}
+	o = o.defaults()
+	db := &DB{dir: dir, path: filepath.Join(dir, fileName), options: o, log: o.Logger, now: o.Now}
 	if v, n, _ := sqlite3.Version(); n < minVersion {
 		return nil, fmt.Errorf("this program was built with SQLite %s, which is too old", v)
 	}
@@ -113,7 +122,7 @@ func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 	if err := os.WriteFile(filepath.Join(dir, openName), nil, 0o600); err != nil {
 		return nil, err
 	}
-	c, err := dial(dsn(db.path, forWriting, synchronous))
+	c, err := dial(o.dsn(db.path, forWriting))
 	if err != nil {
 		return nil, unreadable(db.path, err)
 	}
@@ -122,7 +131,7 @@ func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 		c.close()
 		return nil, unreadable(db.path, err)
 	}
-	db.read = pool(dsn(db.path, forReading, ""), max(4, 2*runtime.GOMAXPROCS(0)))
+	db.read = pool(o.dsn(db.path, forReading), max(4, 2*runtime.GOMAXPROCS(0)))
 	db.hub = newHub(head)
 	if db.writer, err = startWriter(db, c, head); err != nil {
 		c.close()
