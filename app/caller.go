@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,8 +165,12 @@ func told(err error) error {
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}
-	return &toldError{cause: e.Err, fault: &orchestrator.Fault{
+	f := &orchestrator.Fault{
 		Kind: string(e.Kind), Where: orchestrator.Where(e.Where), What: e.What, Do: e.Do, Raw: e.Raw, Retry: e.Retry,
 		MayHaveRun: e.MayHaveRun,
-	}}
+	}
+	for _, t := range e.Tried {
+		f.Raw = strings.TrimLeft(f.Raw+"\n"+t.URL+": "+t.Result, "\n")
+	}
+	return &toldError{cause: e.Err, fault: f}
 }

@@ -22,6 +22,9 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("%s was refused: %s. %s", where, r.Reason, r.Advice)
 }
 
+// Blocked says why, and what to do about it, to whoever tells a refusal from a failure by this method.
+func (r *Refused) Blocked() (reason, advice string) { return r.Reason, r.Advice }
+
 // TooLarge says that a response was cut off because it is larger than its limit.
 type TooLarge struct {
 	Limit int64 // decoded bytes; 0 when it expands beyond measure
