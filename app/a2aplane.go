@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley/a2a"
+	"parley/a2a/wire"
 	"parley/a2aserver"
 	"parley/app/guard"
 	"parley/orchestrator"
@@ -46,10 +47,11 @@ func newA2APlane(a *App, base string) *a2aPlane {
 	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, false)
 	inner := http.HandlerFunc(p.route)
 	if a.cfg.OpenA2A {
-		p.auth = inner
+		p.auth = guard.NoBrowser(inner)
 	} else {
 		p.auth = guard.Bearer(a.tokens.lookup, &guard.BearerOptions{
-			Public: func(r *http.Request) bool { return isCard(r.URL.Path) }, Requests: a2a.Limits.ConnectionsPerPrincipal, Logger: a.log,
+			Public: func(r *http.Request) bool { return isCard(r.URL.Path) }, Requests: a2a.Limits.ConnectionsPerPrincipal,
+			Refuse: refuseCall, Logger: a.log,
 		})(inner)
 	}
 	return p
@@ -61,6 +63,28 @@ func isCard(path string) bool {
 
 func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.auth.ServeHTTP(w, r) }
 
+// refuseCall turns a request away in the form that A2A clients read: a reply to a call that nobody could identify.
+func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence string) {
+	e := &a2a.Error{Kind: a2a.KindInvalidRequest, Message: sentence}
+	switch status {
+	case http.StatusUnauthorized:
+		e.Kind = a2a.KindUnauthenticated
+	case http.StatusRequestEntityTooLarge:
+		e.Kind = a2a.KindTooLarge
+	case http.StatusTooManyRequests:
+		e.Kind = a2a.KindRateLimited
+	case http.StatusServiceUnavailable:
+		e.Kind = a2a.KindUnavailable
+	}
+	d := wire.MID
+	if strings.HasPrefix(r.Header.Get("A2A-Version"), "1") {
+		d = wire.NEW
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(wire.AppendError(nil, d, nil, e))
+}
+
 // handler serves tasks under what the callers' tokens allow.
 func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Request) *a2a.AgentCard, cardNeedsAuth bool) *a2aserver.Handler {
 	o := &a2aserver.HandlerOptions{
@@ -69,6 +93,7 @@ func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Requ
 		Challenge:     `Bearer realm="parley"`,
 		Rate:          func(principal string) *rate.Limiter { return p.app.tokens.limiter(principal) },
 		Authenticate:  p.principal,
+		Tap:           p.app.record,
 	}
 	return a2aserver.NewHandler(allowed{tasks, p.app.tokens.readOnly}, card, o)
 }

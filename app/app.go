@@ -123,7 +123,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.egress = egress.New(&egress.Options{Grants: a.grants.of, Logger: a.log})
-	a.caller = newCaller(a.egress, creds, nil, a.log)
+	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
 	a.driver = local.New(a.store, a.caller, &local.Options{Log: a.log})
 	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
@@ -186,8 +186,8 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if err := a.driver.Resume(ctx); err != nil {
 		return nil, fmt.Errorf("open runs could not be taken up: %w", err)
 	}
-	a.listen(a.sessions.Protect(a.site.Handler()), ui, nil, tlsConfig)
-	a.listen(a.a2a, in, hosts, tlsConfig)
+	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig})
+	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, NoPages: true, Refuse: refuseCall})
 	ui, in = nil, nil
 	a.ready.UI = a.link()
 	a.serving.Store(true)

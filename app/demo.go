@@ -86,7 +86,7 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 		return nil, errors.Join(err, ln.Close())
 	}
 	d.drain = guard.NewDrain()
-	g := guard.New(ln.Addr(), &guard.Options{Drain: d.drain, Logger: logger})
+	g := guard.New(ln.Addr(), &guard.Options{Drain: d.drain, NoPages: true, Refuse: refuseCall, Logger: logger})
 	d.server = g.Server(d.agents)
 	go func() {
 		if err := d.server.Serve(g.Listen(ln)); !errors.Is(err, http.ErrServerClosed) {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -35,8 +34,9 @@ func (a *App) link() string {
 }
 
 // listen serves h on ln, behind the guard.
-func (a *App) listen(h http.Handler, ln net.Listener, hosts []string, tlsConfig *tls.Config) {
-	g := guard.New(ln.Addr(), &guard.Options{Hosts: hosts, Drain: a.drain, TLS: tlsConfig, Logger: a.log})
+func (a *App) listen(h http.Handler, ln net.Listener, o *guard.Options) {
+	o.Drain, o.Logger = a.drain, a.log
+	g := guard.New(ln.Addr(), o)
 	server := g.Server(h)
 	a.servers = append(a.servers, server)
 	go func() {
