@@ -63,6 +63,7 @@ type live struct {
 const (
 	maxUncommitted = 64        // events of one task on their way into the log
 	maxUnsettled   = 4 << 20   // and their bytes
+	largeBytes     = 64 << 10  // what the log is not to be handed from within its own call
 	tailEvents     = 256       // committed events of a task kept for its readers
 	tailBytes      = 512 << 10 // and their bytes
 
@@ -186,7 +187,12 @@ func (l *live) committed(c *Change, entries []*a2a.Entry, err error) {
 		if len(l.tail) > 2*tailEvents || l.tailSize > 2*tailBytes {
 			l.trim()
 		}
-		l.flush()
+		if l.unsettled > largeBytes { // may take the log a while, which is now busy calling us
+			l.agent.hold(l)
+			go l.flushLarge()
+		} else {
+			l.flush()
+		}
 	}
 	is := l.settled
 	l.wake()
@@ -195,6 +201,14 @@ func (l *live) committed(c *Change, entries []*a2a.Entry, err error) {
 		l.agent.forget(messageKey{c.Head.Principal, c.Receipt.MessageID})
 	}
 	l.agent.count(c.Head.Principal, was, is)
+	l.agent.put(l)
+}
+
+// flushLarge is flush in a goroutine of its own.
+func (l *live) flushLarge() {
+	l.mu.Lock()
+	l.flush()
+	l.mu.Unlock()
 	l.agent.put(l)
 }
 
@@ -217,15 +231,6 @@ func (l *live) fail(err error) {
 	}
 	l.agent.drop(l)
 	l.wake()
-}
-
-// drop makes the next get read the task from the log.
-func (a *Agent) drop(l *live) {
-	a.mu.Lock()
-	if a.tasks[l.id] == l {
-		delete(a.tasks, l.id)
-	}
-	a.mu.Unlock()
 }
 
 // wake tells whoever waits that something was committed; l.mu is held.

@@ -312,8 +312,16 @@ func TestHistoryLength(t *testing.T) {
 		return fmt.Sprint(strings.Count(h, `"parts"`))
 	}
 	for _, c := range []struct{ method, n, want string }{
-		{"GetTask", "", "5"}, {"GetTask", "0", "0"}, {"GetTask", "1", "1"}, {"GetTask", "5", "5"}, {"GetTask", "6", "5"}, {"GetTask", "-1", "-32602"},
-		{"tasks/get", "", "5"}, {"tasks/get", "0", "0"}, {"tasks/get", "2", "2"}, {"tasks/get", "-1", "5"},
+		{"GetTask", "", "5"},
+		{"GetTask", "0", "0"},
+		{"GetTask", "1", "1"},
+		{"GetTask", "5", "5"},
+		{"GetTask", "6", "5"},
+		{"GetTask", "-1", "-32602"},
+		{"tasks/get", "", "5"},
+		{"tasks/get", "0", "0"},
+		{"tasks/get", "2", "2"},
+		{"tasks/get", "-1", "5"},
 	} {
 		want(t, c.method+" "+c.n, get(c.method, c.n), c.want)
 	}
