@@ -3,8 +3,6 @@ package sqlite
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"parley/orchestrator"
 	"parley/orchestrator/orchestratortest"
 )
@@ -19,5 +17,3 @@ func TestStore(t *testing.T) {
 		return db
 	})
 }
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
