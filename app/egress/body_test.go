@@ -3,6 +3,7 @@ package egress
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,9 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -270,33 +273,63 @@ func TestSlow(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a stream that goes on", func(t *testing.T) {
-		t.Parallel()
-		c := reader(t, origin, Options{StreamTime: short, IdleTime: time.Millisecond, Answer: Limit{1, time.Millisecond}}, Policy{})
-		resp, err := get(t, c, origin+"/stream")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if _, err := io.CopyN(io.Discard, resp.Body, 100); err != nil {
-			t.Errorf("a stream that sends was ended: %v", err)
-		}
-	})
-	t.Run("a reader that is slow itself", func(t *testing.T) {
-		t.Parallel()
-		resp, err := get(t, reader(t, origin, Options{StreamTime: short}, Policy{}), origin+"/stream")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if _, err := io.CopyN(io.Discard, resp.Body, 3); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(3 * short) // it is the passing of time that is tested
-		if _, err := io.CopyN(io.Discard, resp.Body, 100); err != nil {
-			t.Errorf("our own slowness was taken for the server's: %v", err)
-		}
-	})
+}
+
+// TestSilence drives the watch by a clock of its own: what counts as silence is waiting for the server, and nothing else.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	const idle = 4 * time.Second
+	for _, tt := range []struct {
+		name       string
+		gap, pause time.Duration // between what the server sends, and between our reads
+		whole      time.Duration
+		ended      bool
+		by         time.Duration // when, at the latest
+	}{
+		{name: "it goes on", gap: idle - 1},
+		{name: "silence", gap: 100 * idle, ended: true, by: idle + idle/2},
+		{name: "we are slow", gap: time.Second, pause: 10 * idle},
+		{name: "it never comes to an end", gap: time.Second, whole: 10 * time.Second, ended: true, by: 11 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				server, wire := io.Pipe()
+				context.AfterFunc(ctx, func() { server.CloseWithError(ctx.Err()) }) // as a transport does
+				var sender sync.WaitGroup
+				sender.Go(func() {
+					for {
+						time.Sleep(tt.gap)
+						if _, err := wire.Write([]byte("x")); err != nil {
+							return
+						}
+					}
+				})
+				defer sender.Wait()
+				b := &body{src: server, closer: server, left: unlimited, idle: idle, whole: tt.whole, ctx: ctx, cancel: cancel, end: func() { cancel(nil) }}
+				if tt.whole > 0 {
+					b.deadline = time.Now().Add(tt.whole)
+				}
+				b.start()
+				defer b.Close()
+				began := time.Now()
+				var err error
+				for range 50 {
+					if _, err = b.Read(make([]byte, 8)); err != nil {
+						break
+					}
+					time.Sleep(tt.pause)
+				}
+				if isStalled(err) != tt.ended || !tt.ended && err != nil {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				if took := time.Since(began); tt.ended && (took < min(idle, tt.by) || took > tt.by) {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
 }
 
 // TestUpgrade refuses a server that changes the protocol.

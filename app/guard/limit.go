@@ -26,6 +26,8 @@ func limit(next http.Handler, header int, body int64, bodyTime time.Duration, re
 			return
 		}
 		if r.Body != nil && r.Body != http.NoBody {
+			// On a copy: by the body of its own request the server knows whether a client still waits to be asked for it.
+			r = r.WithContext(r.Context())
 			control := http.NewResponseController(w)
 			// Not every ResponseWriter has deadlines; a recorder in a test has none.
 			if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {

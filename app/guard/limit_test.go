@@ -235,3 +235,17 @@ func TestMalformed(t *testing.T) {
 		t.Errorf("afterwards: %d", got)
 	}
 }
+
+// TestExpectContinue has a client that sends its body only when it is asked to, and is turned away before: it gets the
+// answer at once, not when the time for the body is over.
+func TestExpectContinue(t *testing.T) {
+	t.Parallel()
+	p := openHandler(t, nil, nil, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	for _, kind := range []string{"Content-Length: 1000", "Transfer-Encoding: chunked", "Content-Length: 10000000"} {
+		began := time.Now()
+		resp := p.raw(t, "POST / HTTP/1.1\r\nHost: "+p.addr+"\r\nExpect: 100-continue\r\n"+kind+"\r\n\r\n")
+		if took := time.Since(began); status(resp) != 401 && status(resp) != 413 || took > 5*time.Second {
+			t.Errorf("%s: %d after %v", kind, status(resp), took)
+		}
+	}
+}
