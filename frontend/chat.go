@@ -100,16 +100,17 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	items, err := s.store.Items(ctx, id, max(before, 0), pageItems)
+	items, err := s.store.Items(ctx, id, max(before, 0), pageItems+1)
 	if err != nil {
 		return err
 	}
-	tr := transcript{site: s}
-	html := tr.items(ctx, items)
 	earlier := int64(0)
-	if len(items) == pageItems {
+	if len(items) > pageItems {
+		items = items[len(items)-pageItems:]
 		earlier = items[0].ID
 	}
+	tr := transcript{site: s}
+	html := tr.items(ctx, items)
 	if scripted(r) {
 		ops := []op{{"r", "earlier", draw(ctx, view.Earlier(id, earlier))}, {"p", "items", html}}
 		w.Header().Set("Content-Type", "application/json")

@@ -80,6 +80,8 @@ type person struct {
 	stopped  []string
 	retried  []string
 	err      error
+	play     func(*orchestrator.Say) *orchestrator.Run // what becomes of what was said; nil = nothing
+	reply    func(string, *orchestrator.Answer)        // what becomes of an answer
 	previews []*orchestrator.Candidate
 	asked    *orchestrator.Credential
 	approved []*orchestrator.Candidate
@@ -94,6 +96,9 @@ func (p *person) Say(_ context.Context, s *orchestrator.Say) (*orchestrator.Run,
 		return nil, p.err
 	}
 	p.said = append(p.said, s)
+	if p.play != nil {
+		return p.play(s), nil
+	}
 	return &orchestrator.Run{ID: "r-new", ConversationID: cmp.Or(s.ConversationID, "c-new")}, nil
 }
 
@@ -107,6 +112,9 @@ func (p *person) Answer(_ context.Context, id string, a *orchestrator.Answer) er
 		p.answers = map[string]*orchestrator.Answer{}
 	}
 	p.answers[id] = a
+	if p.reply != nil {
+		p.reply(id, a)
+	}
 	return nil
 }
 

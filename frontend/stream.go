@@ -126,6 +126,10 @@ func (s *mdStream) advance() {
 	if last == nil {
 		return
 	}
+	// A table that took its head from a paragraph begins, for the parser, where that did: both stay open.
+	for p := last.PreviousSibling(); p != nil && start(p, src) >= start(last, src); p = last.PreviousSibling() {
+		last = p
+	}
 	f, fenced := last.(*ast.FencedCodeBlock)
 	lang := ""
 	if fenced {
@@ -142,12 +146,16 @@ func (s *mdStream) advance() {
 			src = src[cut:]
 		}
 	}
-	if fenced {
-		s.fence = openFence(lang, src, s.open)
-		if s.fence != nil && s.fence.ends(s.src, whole) {
-			s.fence = nil
-		}
+	if !fenced {
+		return
 	}
+	if s.fence = openFence(lang, src, s.open); s.fence == nil || !s.fence.ends(s.src, whole) {
+		return
+	}
+	// A closed fence is finished: nothing that follows belongs to it.
+	end := s.fence.line + bytes.IndexByte(s.src[s.fence.line:], '\n') + 1
+	s.m.code(&s.done, lang, string(s.src[s.fence.body:s.fence.line]), true)
+	s.open, s.fence = end, nil
 }
 
 func (s *mdStream) parse(src []byte) (ast.Node, parser.Context) {

@@ -30,7 +30,9 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 		const html = await r.text();
 		if (r.headers.get("Parley-Replace")) {
 			form.replaceWith(fragment(html));
-			document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+			const wrong = document.querySelector<HTMLInputElement>('[aria-invalid="true"]');
+			wrong?.focus();
+			if (wrong) wrong.value = wrong.value; // puts the caret at the end
 			return;
 		}
 		fault(form, html);
