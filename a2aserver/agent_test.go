@@ -130,6 +130,19 @@ func TestShortTurnIsOneCommit(t *testing.T) {
 	}
 }
 
+// TestFastTurnFillsItsChanges: an executor that is faster than the log does not commit every other event alone.
+func TestFastTurnFillsItsChanges(t *testing.T) {
+	t.Parallel()
+	log := newWrapLog()
+	a := a2aserver.NewAgent(execFunc(obey), log, nil)
+	defer a.Close(closed())
+	run(t, a, "m", "count 3200")
+	want(t, "events", log.events.Load(), 3202)
+	if n := log.changes.Load(); n > 3200/a2aserver.MaxUncommitted*3/2 {
+		t.Errorf("%d changes for 3202 events", n)
+	}
+}
+
 // TestEventsArePipelined: the executor does not wait for commits, but never has more than 64 events under way; and nobody
 // sees what is not committed.
 func TestEventsArePipelined(t *testing.T) {

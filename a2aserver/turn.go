@@ -94,10 +94,8 @@ func (l *live) open(w *work) (*Turn, error) {
 	}
 	l.mu.Lock()
 	if !l.created() { // a new task: it comes to be with its first event
-		l.holding = true
 		if w.request.ReturnImmediately {
 			l.create(w)
-			l.holding = false
 			l.flush()
 		} else {
 			l.timer = time.AfterFunc(emergeTime, func() { l.emerge(w) })
@@ -132,8 +130,7 @@ func (l *live) open(w *work) (*Turn, error) {
 		if w.request.ReturnImmediately {
 			l.flush()
 		} else {
-			l.holding = true
-			l.timer = time.AfterFunc(holdTime, l.release)
+			l.hold()
 		}
 	}
 	return t, nil
@@ -146,6 +143,16 @@ func (l *live) create(w *work) {
 		Status:  a2a.TaskStatus{State: a2a.TaskStateSubmitted, Timestamp: now()},
 		History: []a2a.Message{*w.message},
 	}, w.receipt)
+}
+
+// hold lets events wait a moment for more of them; l.mu is held.
+func (l *live) hold() {
+	l.holding = true
+	if l.timer == nil {
+		l.timer = time.AfterFunc(holdTime, l.release)
+	} else {
+		l.timer.Reset(holdTime)
+	}
 }
 
 // emerge lets a new task come to be though its executor has said nothing yet, and release ends the wait for more events.
@@ -215,11 +222,11 @@ func (d *drive) take(e a2a.Event) (more bool, err error) {
 		l.mu.Unlock()
 	}()
 	for l.full() && l.err == nil {
-		l.holding = false
 		l.flush()
 		l.mu.Unlock()
 		<-l.room
 		l.mu.Lock()
+		l.hold() // it is fast: let it fill the next change
 	}
 	if l.err != nil || l.head.State.Terminal() {
 		return false, nil
@@ -280,7 +287,7 @@ func (d *drive) take(e a2a.Event) (more bool, err error) {
 	}
 	if !l.created() {
 		l.create(d.work)
-		l.timer.Reset(holdTime)
+		l.hold()
 	}
 	l.add(ev, nil)
 	if urgent {
@@ -320,6 +327,7 @@ func (l *live) conclude(ctx context.Context, d *drive, err error) {
 	defer l.mu.Unlock()
 	if l.timer != nil {
 		l.timer.Stop()
+		l.timer = nil
 	}
 	l.holding, l.ending = false, true
 	end := func(s a2a.TaskState, m *a2a.Message) {
