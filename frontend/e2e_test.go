@@ -250,7 +250,7 @@ func TestE2EChat(t *testing.T) {
 		v.until("document.querySelector('#open pre code .k')?.textContent === 'func'")
 		v.shows("The end")
 	}
-	one, two := js[string](a, "document.querySelector('#transcript').innerText"), js[string](b, "document.querySelector('#transcript').innerText")
+	one, two := js[string](a, "document.querySelector('#open .prose').innerHTML"), js[string](b, "document.querySelector('#open .prose').innerHTML")
 	if one != two {
 		t.Errorf("two windows differ:\n%s\n---\n%s", one, two)
 	}

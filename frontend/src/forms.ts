@@ -32,7 +32,7 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 			form.replaceWith(fragment(html));
 			const wrong = document.querySelector<HTMLInputElement>('[aria-invalid="true"]');
 			wrong?.focus();
-			if (wrong) wrong.value = wrong.value; // puts the caret at the end
+			if (wrong?.type === "text") wrong.setSelectionRange(wrong.value.length, wrong.value.length);
 			return;
 		}
 		fault(form, html);
