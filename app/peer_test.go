@@ -1,0 +1,105 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"parley/a2a"
+	"parley/a2aserver"
+	"parley/app"
+)
+
+// peer is somebody else's agent, on an address of its own.
+type peer struct {
+	url   string
+	agent *a2aserver.Agent
+
+	mu   sync.Mutex
+	seen []http.Header // of every request
+	need string        // Authorization that every call must have; "" = none
+}
+
+// newPeer serves an agent that answers with a Message of what it was told; "wait" makes a task that goes on until it is
+// canceled.
+func newPeer(t *testing.T) *peer {
+	t.Helper()
+	p := &peer{}
+	srv := httptest.NewUnstartedServer(nil)
+	p.url = "http://" + srv.Listener.Addr().String() + "/"
+	card := &a2a.AgentCard{
+		Name: "Outside", Description: "Somebody else's.", Version: "1", Capabilities: a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
+		Interfaces: []a2a.AgentInterface{{URL: p.url, Binding: a2a.BindingJSONRPC, Version: "1.0"}},
+		Skills:     []a2a.AgentSkill{{ID: "x", Name: "X", Description: "Nothing much", Tags: []string{"zymurgy"}}},
+	}
+	p.agent = a2aserver.NewAgent(p, a2aserver.NewMemoryLog(), nil)
+	h := a2aserver.NewHandler(p.agent, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
+		Authenticate: func(r *http.Request) (string, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.seen = append(p.seen, r.Header.Clone())
+			if p.need != "" && r.Header.Get("Authorization") != p.need {
+				return "", a2a.ErrUnauthenticated
+			}
+			return "us", nil
+		},
+	})
+	srv.Config.Handler = h
+	srv.Start()
+	t.Cleanup(func() {
+		h.Drain()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = p.agent.Close(ctx)
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+	return p
+}
+
+func (p *peer) Execute(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if a2a.Text(t.Message.Parts) == "wait" {
+			u := &a2a.StatusUpdate{}
+			u.Status.State = a2a.TaskStateWorking
+			if yield(u, nil) {
+				<-ctx.Done()
+			}
+			return
+		}
+		yield(&a2a.Message{Parts: t.Message.Parts}, nil)
+	}
+}
+
+// wants makes the agent ask for a token from now on.
+func (p *peer) wants(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.need = "Bearer " + token
+}
+
+// sent reports whether a request came with an Authorization that holds a text.
+func (p *peer) sent(authorization string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.seen, func(h http.Header) bool { return h.Get("Authorization") == authorization })
+}
+
+// connect finds an agent and approves it, as `agents add --yes` does.
+func (p *program) connect(at *peer, id string, c *app.Credential) app.AgentInfo {
+	p.Helper()
+	find := app.FindAgent{Input: at.url, ID: id, Credential: c}
+	found := verb[[]app.AgentInfo](p, "agents.preview", find)
+	if len(found) != 1 || found[0].Fault != nil {
+		b, _ := json.Marshal(found)
+		p.Fatalf("%s: %s", at.url, b)
+	}
+	find.Origins = found[0].Origins
+	return verb[app.AgentInfo](p, "agents.add", find)
+}
