@@ -18,7 +18,7 @@ const (
 	wireWaits  = 8 << 20   // bytes waiting to be stored
 	wireGroup  = 32        // records that go along with one transaction
 	wireDelay  = 100 * time.Millisecond
-	wirePage   = 256 // records removed at a time to make room
+	wirePage   = 64 // records removed at a time to make room
 )
 
 var _ orchestrator.WireLog = (*DB)(nil)
