@@ -47,7 +47,7 @@ type live struct {
 	tail     []*a2a.Entry  // the newest committed events: all with Seq > tailFrom
 	tailFrom int64
 	tailSize int
-	task     *a2a.Task // folded up to the position folded; nil when not loaded
+	task     *a2a.Task // folded up to the position folded; nil until somebody asks for it
 	folded   int64
 	readers  []chan struct{}
 
@@ -62,7 +62,7 @@ type live struct {
 
 const (
 	maxUncommitted = 64        // events of one task on their way into the log
-	maxUnsettled   = 4 << 20   // and their bytes
+	maxUnsettled   = 512 << 10 // and their bytes
 	largeBytes     = 64 << 10  // what the log is not to be handed from within its own call
 	tailEvents     = 256       // committed events of a task kept for its readers
 	tailBytes      = 512 << 10 // and their bytes
@@ -247,14 +247,17 @@ func (l *live) wake() {
 	}
 }
 
-// trim takes the older half out of tail; l.mu is held.
+// trim takes the older half out of tail. A task that nobody has asked for is not held in memory beyond that: what is
+// taken out is read from the log when it is needed. l.mu is held.
 func (l *live) trim() {
 	keep, size := len(l.tail), 0
 	for keep > 0 && len(l.tail)-keep < tailEvents && size < tailBytes {
 		keep--
 		size += len(l.tail[keep].JSON)
 	}
-	l.fold()
+	if l.task != nil {
+		l.fold()
+	}
 	l.tailFrom = l.tail[keep-1].Seq
 	l.tail = slices.Clone(l.tail[keep:])
 	l.tailSize = size
