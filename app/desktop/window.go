@@ -10,6 +10,9 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/wailsapp/wails/v2"
@@ -23,8 +26,8 @@ import (
 // Available tells whether this build has a window.
 const Available = true
 
-// Run opens a window on url, a page of the loopback server, and returns when the person closed it or ctx is done. It
-// must be called on the main goroutine, once.
+// Run opens a window on url, a page of the loopback server, and returns when the person closed it, the process is asked
+// to end (Run takes these signals over), or ctx is done. It must be called on the main goroutine, once.
 func Run(ctx context.Context, url string, o *Options) error {
 	if o == nil {
 		o = &Options{}
@@ -40,6 +43,7 @@ func Run(ctx context.Context, url string, o *Options) error {
 
 	closed := make(chan struct{})
 	defer close(closed)
+	var closing atomic.Bool // closing a window twice crashes
 	err := wails.Run(&options.App{
 		Title:                    cmp.Or(o.Title, "Parley"),
 		Width:                    1280,
@@ -50,11 +54,22 @@ func Run(ctx context.Context, url string, o *Options) error {
 		Linux:                    &linux.Options{WebviewGpuPolicy: linux.WebviewGpuPolicyNever, ProgramName: "parley"},
 		EnableDefaultContextMenu: true, // copy and paste by the mouse
 		Logger:                   logs{cmp.Or(o.Logger, slog.New(slog.DiscardHandler))},
+		OnBeforeClose: func(context.Context) (prevent bool) {
+			closing.Store(true)
+			return false
+		},
 		OnStartup: func(window context.Context) {
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // Wails would close the window, too
+			ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 			select {
 			case <-closed:
+				stop()
 				return
 			case <-ctx.Done():
+				stop() // another one ends the process at once
+			}
+			if closing.Swap(true) {
+				return
 			}
 			last := time.AfterFunc(cmp.Or(o.Grace, 5*time.Second), abandon)
 			runtime.Quit(window)
