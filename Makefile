@@ -14,7 +14,7 @@ BENCHTIME ?= 1s
 TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check dev e2e bench bench-history crash interop desktop desktop-smoke golden gen fuzz \
+.PHONY: help run build test check dev e2e bench bench-history crash interop desktop desktop-smoke pictures golden gen fuzz \
 	fmt lint uptodate tidy clean deps tools
 
 help: ## print this
@@ -62,6 +62,12 @@ desktop-smoke: ## build the window, wait until its page is live, take a picture 
 	@go vet -tags $(WINDOW_TAGS) . ./app/desktop
 	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
 	@build/desktop-smoke.sh bin/parley-window bin/window.png
+
+pictures: build ## take the pictures of the README from the real program
+	@build/deps.sh browser
+	@build/deps.sh window
+	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
+	@build/pictures.sh bin/parley bin/parley-window docs/img
 
 golden: ## rewrite the golden files and show what changed
 	go test $$(grep -rl --include='*_test.go' 'Bool("update"' . | grep -v '^./interop/' | xargs -n1 dirname | sort -u) -update
