@@ -501,3 +501,15 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeEvents has events that are each larger than what a task keeps in memory of the newest ones.
+func TestLargeEvents(t *testing.T) {
+	t.Parallel()
+	s := serve(t, config{})
+	large := strings.Repeat("x", a2a.Limits.TextPart-len("do "))
+	task := s.call("SendMessage", say("do "+large))
+	want(t, "state", task.get("task.status.state"), "TASK_STATE_COMPLETED")
+	read := s.call("GetTask", fmt.Sprintf(`{"id":%q}`, task.get("task.id")))
+	want(t, "artifact", read.get("artifacts.0.parts.0.text") == large, true)
+	want(t, "events", len(s.stream("SendStreamingMessage", say("do "+large))), 4)
+}

@@ -255,6 +255,9 @@ func (l *live) trim() {
 		keep--
 		size += len(l.tail[keep].JSON)
 	}
+	if keep == 0 { // one event that is larger than all that is kept: it stays until others follow it
+		return
+	}
 	if l.task != nil {
 		l.fold()
 	}

@@ -44,11 +44,7 @@ func (f files) Execute(_ context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event
 			return
 		}
 		for _, s := range sampleTypes {
-			b, err := samples.ReadFile("samples/" + s.name)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
+			b, _ := samples.ReadFile("samples/" + s.name) // embedded: it is there
 			raw := a2a.Part{Kind: a2a.PartRaw, Raw: b, Filename: s.name, MediaType: s.mediaType}
 			link := a2a.Part{Kind: a2a.PartURL, URL: f.root + "files/samples/" + s.name, Filename: s.name, MediaType: s.mediaType}
 			if !yield(artifact(s.name, raw), nil) || !yield(artifact(s.name+" (by address)", link), nil) {
