@@ -43,24 +43,31 @@ const (
 type feed struct {
 	mu     sync.Mutex
 	seq    int64 // of the newest frame
-	frames [][]byte
+	frames []sent
 	size   int
 	wake   chan struct{}
 }
 
+// sent is an encoded frame, and the newest item of whoever has it.
+type sent struct {
+	json []byte
+	last int64
+}
+
 func newFeed() *feed { return &feed{wake: make(chan struct{})} }
 
-// publish appends the frame that make returns for its number.
-func (f *feed) publish(encode func(seq int64) []byte) {
+// publish numbers a frame and appends it.
+func (f *feed) publish(fr *frame) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seq++
-	b := encode(f.seq)
-	f.frames = append(f.frames, b)
+	fr.Seq = f.seq
+	b := fr.encode()
+	f.frames = append(f.frames, sent{b, fr.Last})
 	f.size += len(b)
 	for len(f.frames) > 1 && (len(f.frames) > feedFrames || f.size > feedBytes) {
-		f.size -= len(f.frames[0])
-		f.frames[0] = nil
+		f.size -= len(f.frames[0].json)
+		f.frames[0] = sent{}
 		f.frames = f.frames[1:]
 	}
 	close(f.wake)
@@ -68,7 +75,7 @@ func (f *feed) publish(encode func(seq int64) []byte) {
 }
 
 // after returns the frames behind seq and what to wait on for more; ok is false when they are not remembered.
-func (f *feed) after(seq int64) (frames [][]byte, head int64, wake <-chan struct{}, ok bool) {
+func (f *feed) after(seq int64) (frames []sent, head int64, wake <-chan struct{}, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.seq - seq

@@ -29,6 +29,7 @@ type hello struct {
 	Last         int64  `json:"last"`
 	Room         string `json:"room"`
 	Seq          int64  `json:"seq"`
+	Bundle       string `json:"bundle"` // the script it runs; "" = do not care
 }
 
 // socket keeps a window live.
@@ -101,6 +102,9 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, b)
 	}
+	if h.Bundle != "" && h.Bundle != s.assets.url("app.js") {
+		return send((&frame{Reload: true}).encode()) // it was drawn by another version of the program
+	}
 	var room *room
 	var seq int64
 	if h.Conversation != "" {
@@ -125,23 +129,21 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 		if room != nil {
 			frames, head, wake, ok := room.after(seq)
 			if !ok || seq < 0 {
-				b, at, err := room.catchUp(ctx, h.Last)
+				f, err := room.catchUp(ctx, h.Last)
 				if err != nil {
 					return err
 				}
-				if err := send(b); err != nil {
+				if err := send(f.encode()); err != nil {
 					return err
 				}
-				h.Last, seq = room.lastItem(), at
+				h.Last, seq = f.Last, f.Seq
 				continue
 			}
-			for _, b := range frames {
-				if err := send(b); err != nil {
+			for _, f := range frames {
+				if err := send(f.json); err != nil {
 					return err
 				}
-			}
-			if len(frames) > 0 {
-				h.Last = room.lastItem()
+				h.Last = f.last
 			}
 			seq, roomWake = head, wake
 		}

@@ -622,11 +622,53 @@ func TestCloseSaysWhy(t *testing.T) {
 	}
 }
 
+func TestWindowOfAnotherVersionReloads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for bundle, want := range map[string]bool{"/static/app-OLD.js": true, w.assets.url("app.js"): false} {
+		v := &window{t: t, w: w}
+		v.load("/")
+		v.at.Bundle = bundle
+		v.connect()
+		eventually(t, func() error {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if v.reload != want {
+				return fmt.Errorf("%s: reload %v", bundle, v.reload)
+			}
+			return nil
+		})
+		v.close()
+	}
+}
+
+// A run that begins and ends while the room reads it is read once, however many events it has.
+func TestRunThatIsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.chatWith("c1")
+	a := w.open("/c/c1")
+	r, err := w.rooms.get(t.Context(), "c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.rooms.put(r)
+	r.state.Lock() // it falls behind
+	w.begin("c1", "r1", "go")
+	for i := range 300 {
+		w.tell("c1", "r1", chunk("r1", "word ", i > 0), nil)
+	}
+	w.end("c1", "r1", a2a.TaskStateCompleted, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "all the words"})
+	r.state.Unlock()
+	a.until("all the words", "!Working")
+	same(t, w, "/c/c1", a)
+}
+
 func TestSlowWindowGetsSnapshot(t *testing.T) {
 	t.Parallel()
 	f := newFeed()
-	for i := range feedFrames + 1 {
-		f.publish(func(seq int64) []byte { return fmt.Append(nil, i) })
+	for range feedFrames + 1 {
+		f.publish(&frame{})
 	}
 	for seq, want := range map[int64]bool{0: false, 1: true, feedFrames: true, feedFrames + 1: true, feedFrames + 2: false} {
 		frames, _, _, ok := f.after(seq)
@@ -636,7 +678,7 @@ func TestSlowWindowGetsSnapshot(t *testing.T) {
 	}
 	big := newFeed()
 	for range 3 {
-		big.publish(func(int64) []byte { return make([]byte, feedBytes-1) })
+		big.publish(&frame{Ops: []op{{"i", "x", strings.Repeat("x", feedBytes-100)}}})
 	}
 	if _, _, _, ok := big.after(1); ok {
 		t.Error("a feed remembers more bytes than it may")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/a-h/templ"
@@ -156,8 +157,10 @@ func moved(w http.ResponseWriter, r *http.Request, next string) error {
 
 // write draws a component. Nothing is sent before all of it is drawn, so a failure is never half a page.
 func (s *Site) write(w http.ResponseWriter, r *http.Request, status int, c templ.Component) error {
-	var b bytes.Buffer
-	if err := c.Render(r.Context(), &b); err != nil {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	if err := c.Render(r.Context(), b); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -166,6 +169,9 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, status int, c templ
 	_, _ = w.Write(b.Bytes())
 	return nil
 }
+
+// buffers hold a page while it is drawn.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // draw renders a component to a string; what it is given cannot fail.
 func draw(ctx context.Context, c templ.Component) string {

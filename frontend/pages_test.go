@@ -511,4 +511,3 @@ func TestStatic(t *testing.T) {
 		t.Errorf("the script sets HTML in %d places, want the one with the policy", n)
 	}
 }
-

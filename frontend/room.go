@@ -13,8 +13,10 @@ import (
 	"parley/orchestrator"
 )
 
-// flushEvery is how often at most a window is told anything.
-const flushEvery = 40 * time.Millisecond
+const (
+	flushEvery = 40 * time.Millisecond // how often at most a window is told anything
+	retryAfter = time.Second           // after a read of the store that failed
+)
 
 // rooms are the conversations that somebody looks at.
 type rooms struct {
@@ -39,6 +41,7 @@ type room struct {
 
 	state     sync.Mutex // of what follows
 	runs      []*running
+	past      map[string]bool // runs that have ended while this was open
 	id        func() string
 	tr        transcript
 	title     string
@@ -59,7 +62,7 @@ func (rs *rooms) get(ctx context.Context, conversation string) (*room, error) {
 		}
 		r = &room{
 			feed: newFeed(), site: rs.site, conv: conversation, name: newID(),
-			ready: make(chan struct{}), dirty: make(chan struct{}, 1), id: ids(), tr: transcript{site: rs.site},
+			ready: make(chan struct{}), dirty: make(chan struct{}, 1), id: ids(), past: map[string]bool{}, tr: transcript{site: rs.site},
 		}
 		rs.open[conversation] = r
 		roomCtx, cancel := context.WithCancel(rs.site.ctx)
@@ -142,32 +145,34 @@ func (r *room) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.flushes(ctx) })
 	defer wg.Wait()
-	for es, err := range r.site.store.FollowConversation(ctx, r.conv, head) {
-		if err != nil {
-			if ctx.Err() == nil {
-				r.site.log.ErrorContext(ctx, "conversation not followed", "conversation", r.conv, "error", err)
-				r.broken()
-			}
+	for ctx.Err() == nil {
+		err := r.follow(ctx, &head)
+		if ctx.Err() != nil {
 			return
+		}
+		r.site.log.ErrorContext(ctx, "conversation not followed", "conversation", r.conv, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// follow folds the events after head, which it moves on.
+func (r *room) follow(ctx context.Context, head *int64) error {
+	for es, err := range r.site.store.FollowConversation(ctx, r.conv, *head) {
+		if err != nil {
+			return err
 		}
 		r.state.Lock()
 		for _, e := range es {
 			r.fold(ctx, e)
+			*head = e.Seq
 		}
 		r.state.Unlock()
 		r.mark()
 	}
-}
-
-// broken makes every window load the page again, which opens a new room.
-func (r *room) broken() {
-	rs := r.site.rooms
-	rs.mu.Lock()
-	if rs.open[r.conv] == r {
-		delete(rs.open, r.conv)
-	}
-	rs.mu.Unlock()
-	r.publish(func(seq int64) []byte { return (&frame{Room: r.name, Seq: seq, Reload: true}).encode() })
+	return errors.New("the log ended")
 }
 
 func (r *room) load(ctx context.Context) (head int64, err error) {
@@ -214,9 +219,11 @@ func (r *room) add(ctx context.Context, row *orchestrator.Run) error {
 			}
 		}
 	}
-	if !run.ended {
-		r.runs = append(r.runs, run)
+	if run.ended {
+		r.past[run.id] = true
+		return nil
 	}
+	r.runs = append(r.runs, run)
 	return nil
 }
 
@@ -229,28 +236,28 @@ func (r *room) find(id string) *running {
 	return nil
 }
 
+// fold takes in one event. A run that is not known yet is read whole; one that has ended is left alone.
 func (r *room) fold(ctx context.Context, e *orchestrator.Event) {
+	if r.past[e.RunID] {
+		return
+	}
 	run := r.find(e.RunID)
 	if run == nil {
+		r.itemDirty = true
 		row, err := r.site.store.Run(ctx, e.RunID)
+		if err == nil {
+			err = r.add(ctx, row)
+		}
 		if err != nil {
-			r.itemDirty = true
-			return
-		}
-		if row.State.Terminal() && row.LastSeq <= e.Seq {
-			r.itemDirty = true
-			return
-		}
-		if err := r.add(ctx, row); err != nil {
 			r.site.log.ErrorContext(ctx, "run not read", "run", e.RunID, "error", err)
 		}
-		r.itemDirty = true
 		return
 	}
 	if err := run.apply(e, r.site.md, r.id); err != nil {
 		r.site.log.WarnContext(ctx, "event not understood", "run", e.RunID, "seq", e.Seq, "error", err)
 	}
-	if e.Kind != orchestrator.EventArtifact || run.ended {
+	// Items come with what ends something; words and progress alone bring none.
+	if !e.Kind.A2A() || run.ended || run.state.Interrupted() {
 		r.itemDirty = true
 	}
 }
@@ -299,7 +306,12 @@ func (r *room) flush(ctx context.Context) {
 	for _, run := range r.runs {
 		ops = r.flushRun(ctx, run, ops)
 	}
-	r.runs = slices.DeleteFunc(r.runs, func(run *running) bool { return run.ended })
+	r.runs = slices.DeleteFunc(r.runs, func(run *running) bool {
+		if run.ended {
+			r.past[run.id] = true
+		}
+		return run.ended
+	})
 	if html, key := r.pulses(ctx); key != r.pulseKey {
 		r.pulseKey = key
 		ops = append(ops, op{"i", "pulse", html})
@@ -309,9 +321,7 @@ func (r *room) flush(ctx context.Context) {
 	}
 	lost := r.lost
 	r.lost = false
-	r.publish(func(seq int64) []byte {
-		return (&frame{Room: r.name, Seq: seq, Last: r.tr.last, Ops: ops, Reload: lost}).encode()
-	})
+	r.publish(&frame{Room: r.name, Last: r.tr.last, Ops: ops, Reload: lost})
 }
 
 func (r *room) flushMeta(ctx context.Context, ops []op) []op {
@@ -333,7 +343,8 @@ func (r *room) flushItems(ctx context.Context, ops []op) []op {
 	if err != nil {
 		if ctx.Err() == nil {
 			r.site.log.ErrorContext(ctx, "items not read", "conversation", r.conv, "error", err)
-			r.lost = true
+			r.itemDirty = true
+			time.AfterFunc(retryAfter, r.mark)
 		}
 		return ops
 	}
@@ -557,19 +568,19 @@ func (r *room) shot(ctx context.Context) snapshot {
 }
 
 // catchUp returns the frame that brings a window whose newest item is last to where the room stands.
-func (r *room) catchUp(ctx context.Context, last int64) ([]byte, int64, error) {
+func (r *room) catchUp(ctx context.Context, last int64) (*frame, error) {
 	r.state.Lock()
 	defer r.state.Unlock()
 	r.flush(ctx)
-	f := frame{Room: r.name, Seq: r.head(), Last: r.tr.last}
+	f := &frame{Room: r.name, Seq: r.head(), Last: r.tr.last}
 	if last < r.tr.last {
 		items, err := itemsSince(ctx, r.site.store, r.conv, last, pageItems+1)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if len(items) > pageItems {
 			f.Reload = true
-			return f.encode(), f.Seq, nil
+			return f, nil
 		}
 		tr := transcript{site: r.site}
 		f.Ops = append(f.Ops, op{"a", "items", tr.items(ctx, items)})
@@ -580,11 +591,5 @@ func (r *room) catchUp(ctx context.Context, last int64) ([]byte, int64, error) {
 	}
 	pulse, _ := r.pulses(ctx)
 	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"r", "title", draw(ctx, view.Title(r.title))})
-	return f.encode(), f.Seq, nil
-}
-
-func (r *room) lastItem() int64 {
-	r.state.Lock()
-	defer r.state.Unlock()
-	return r.tr.last
+	return f, nil
 }

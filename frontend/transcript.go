@@ -26,24 +26,21 @@ type transcript struct {
 
 // items draws items, oldest first.
 func (t *transcript) items(ctx context.Context, items []*orchestrator.Item) string {
-	var b strings.Builder
+	var parts []string
 	now := t.site.now()
 	for _, it := range items {
 		if day := view.Day(it.At, now); day != t.day {
 			t.day = day
-			fmt.Fprintf(&b, "<p class=\"day\" data-day=%q>%s</p>", it.At.In(now.Location()).Format(time.DateOnly), day)
+			parts = append(parts, draw(ctx, view.DayLine(day, it.At.In(now.Location()).Format(time.DateOnly))))
 		}
-		t.last = it.ID
+		more := it.Kind != orchestrator.ItemUser && it.RunID != "" && it.RunID == t.run && it.AgentID == t.who
+		t.last, t.run, t.who = it.ID, it.RunID, it.AgentID
 		if it.Kind == orchestrator.ItemUser {
-			t.run, t.who = "", ""
-			b.WriteString(t.site.item(ctx, it, false))
-			continue
+			t.run = ""
 		}
-		more := it.RunID != "" && it.RunID == t.run && it.AgentID == t.who
-		t.run, t.who = it.RunID, it.AgentID
-		b.WriteString(t.site.item(ctx, it, more))
+		parts = append(parts, t.site.item(ctx, it, more))
 	}
-	return b.String()
+	return strings.Join(parts, "")
 }
 
 // item draws one finished item, once.

@@ -2,14 +2,15 @@
 import { apply, byId, type Op } from "./dom";
 import { heard, scroller } from "./page";
 
-interface Frame { room?: string; seq?: number; last?: number; side?: string; reload?: boolean; ops: Op[] }
+interface Frame { room?: string; seq?: number; last?: number; reload?: boolean; ops: Op[] }
 
 const waits = [200, 500, 1000, 2000, 4000, 8000];
 
 export function live(): void {
 	const d = document.body.dataset;
 	if (d.room === undefined) return;
-	const at = { conversation: d.conversation ?? "", last: Number(d.last), room: d.room, seq: Number(d.seq), side: "" };
+	const at = { conversation: d.conversation ?? "", last: Number(d.last), room: d.room, seq: Number(d.seq), bundle: "" };
+	at.bundle = new URL(document.querySelector<HTMLScriptElement>("script[type=module]")!.src).pathname;
 	let queue: Frame[] = [];
 	let drawing = false;
 	let tries = 0;
@@ -30,7 +31,6 @@ export function live(): void {
 		if (f.room !== undefined) at.room = f.room;
 		if (f.seq !== undefined) at.seq = f.seq;
 		if (f.last) at.last = f.last;
-		if (f.side) at.side = f.side;
 		if (!f.ops?.length) return;
 		queue.push(f);
 		if (drawing) return;
@@ -51,6 +51,8 @@ export function live(): void {
 		ws.onclose = () => {
 			if (socket !== ws) return;
 			show("off", "Connection lost, catching up");
+			// A session that has ended, or a chat that was deleted, says so in its own page.
+			if (tries > 1) fetch(location.href, { method: "HEAD" }).then((r) => (r.status === 401 || r.status === 404) && location.reload(), () => {});
 			timer = setTimeout(open, waits[Math.min(tries++, waits.length - 1)] * (0.75 + Math.random() / 2));
 		};
 	}
