@@ -15,7 +15,7 @@ if ! changed=$(diff <(echo "$before") <(generated)); then
 	echo "$changed" | awk 'NF == 3 { print "  " $3 }' | sort -u >&2
 	exit 1
 fi
-go mod tidy -diff || {
+go mod tidy -diff >/dev/null || {
 	echo "go.mod is not tidy: run go mod tidy" >&2
 	exit 1
 }
