@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -194,6 +195,36 @@ func (d *Driver) revive(id string, cause error) {
 		}
 	})
 }
+
+// panicked ends a run whose worker panicked: it is read again, and failed.
+func (d *Driver) panicked(r *run, v any) {
+	defer func() {
+		if again := recover(); again != nil {
+			d.log.Error("a run that panicked cannot be ended", "run", r.row.ID, "panic", again)
+		}
+	}()
+	d.log.Error("a run panicked", "run", r.row.ID, "panic", v, "stack", string(debug.Stack()))
+	r.kill(errPanicked)
+	d.evict(r)
+	fresh, err := d.open(d.ctx, r.row.ID)
+	if err != nil {
+		return
+	}
+	defer d.release(fresh)
+	fresh.mu.Lock()
+	defer fresh.mu.Unlock()
+	if fresh.state.Ended {
+		return
+	}
+	c := fresh.change()
+	c.log(&engine.Faulted{Step: engine.FirstStep, Class: engine.Refused, Fault: &orchestrator.Fault{
+		Kind: "internal", Where: orchestrator.WhereUs, What: "Something went wrong inside Parley.", Do: "Try again; if it stays so, report it.",
+	}})
+	c.settle()
+	_ = c.write(d.ctx) // nothing better can be done
+}
+
+var errPanicked = errors.New("the run panicked")
 
 var notStored = &orchestrator.Fault{
 	Kind: "not-stored", Where: orchestrator.WhereUs,

@@ -41,11 +41,16 @@ func (r *run) kick() {
 	}
 }
 
-// background runs f with the run held.
+// background runs f with the run held. A panic costs this run, not the program.
 func (r *run) background(f func()) bool {
 	r.d.hold(r)
 	ok := r.d.start(func() {
 		defer r.d.release(r)
+		defer func() {
+			if v := recover(); v != nil {
+				r.d.panicked(r, v)
+			}
+		}()
 		f()
 	})
 	if !ok {
@@ -114,6 +119,12 @@ func (r *run) unlocked(f func()) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	f()
+}
+
+func (r *run) locked(f func() bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return f()
 }
 
 // plan carries out engine.Plan.
@@ -239,6 +250,10 @@ var (
 		Kind: "interrupted", Where: orchestrator.WhereUs, Retry: true,
 		What: "Parley was stopped while the message was on its way. It may have arrived.", Do: "Send it again if it did not.",
 	}
+	noTask = &orchestrator.Fault{
+		Kind: "garbage", Where: orchestrator.WhereAgent,
+		What: "The agent answered about a task and did not say which.", Do: "Tell whoever runs the agent.",
+	}
 	noAnswer = &orchestrator.Fault{
 		Kind: "no-answer", Where: orchestrator.WhereAgent, Retry: true,
 		What: "The agent took the message and closed the connection without an answer.", Do: "Try again.",
@@ -305,18 +320,13 @@ func (r *run) read(ctx context.Context, sent *engine.Send, seq iter.Seq2[a2a.Eve
 	defer r.mu.Lock()
 	for e, failure := range seq {
 		if gap := (*orchestrator.Gap)(nil); errors.As(failure, &gap) {
-			r.mu.Lock()
-			r.missed(ctx, gap)
-			r.mu.Unlock()
+			r.locked(func() bool { r.missed(ctx, gap); return true })
 			continue
 		}
 		if failure != nil {
 			return answered, failure
 		}
-		r.mu.Lock()
-		more := ctx.Err() == nil && r.take(ctx, sent, e)
-		r.mu.Unlock()
-		if !more {
+		if !r.locked(func() bool { return ctx.Err() == nil && r.take(ctx, sent, e) }) {
 			return true, nil
 		}
 		answered, sent = true, nil
@@ -334,6 +344,14 @@ func (r *run) take(ctx context.Context, sent *engine.Send, e a2a.Event) bool {
 	if sent != nil {
 		arrived.Step = sent.Step
 		arrived.Task, arrived.Context = idsOf(e)
+	}
+	if st := r.state.Active(); sent != nil && arrived.Task == "" && st != nil && st.Task == "" {
+		if _, ok := e.(*a2a.Message); !ok {
+			c := r.change()
+			c.log(&engine.Faulted{Step: sent.Step, Class: engine.Refused, Fault: noTask})
+			_ = r.proceed(ctx, c) // a failure ends r.ctx
+			return false
+		}
 	}
 	r.address().Event(e)
 	if _, ok := e.(*a2a.ArtifactUpdate); ok && sent == nil && r.task {

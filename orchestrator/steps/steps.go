@@ -7,7 +7,6 @@ package steps
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"log/slog"
@@ -290,37 +289,4 @@ func (p *Ports) Get(ctx context.Context, agent *orchestrator.Agent, task string)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.CancelWait)
 	defer cancel()
 	return p.Caller.Get(ctx, agent, &a2a.GetRequest{ID: task})
-}
-
-// hopsKey is the metadata member that counts how many agents a message came through.
-const hopsKey = "parley/hops"
-
-// MaxHops is how many agents a message may come through: more is a circle.
-const MaxHops = 8
-
-// Hops returns how many agents a message came through before us.
-func Hops(m a2a.Metadata) int {
-	if len(m) == 0 {
-		return 0
-	}
-	var v struct {
-		Hops int `json:"parley/hops"`
-	}
-	if json.Unmarshal(m, &v) != nil || v.Hops < 0 {
-		return 0
-	}
-	return v.Hops
-}
-
-func withHops(m a2a.Metadata, n int) a2a.Metadata {
-	all := map[string]json.RawMessage{}
-	if len(m) > 0 && json.Unmarshal(m, &all) != nil {
-		return m
-	}
-	all[hopsKey], _ = json.Marshal(n)
-	b, err := json.Marshal(all)
-	if err != nil {
-		return m
-	}
-	return b
 }
