@@ -8,6 +8,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/engine"
 )
 
 // send says something to an agent and streams what comes of it, through every ask, to the end of the run.
@@ -40,8 +41,11 @@ func (a *App) followRun(ctx context.Context, run string, out func(any) error) er
 		for _, e := range batch {
 			switch {
 			case e.Kind == orchestrator.EventFault:
-				fault = &orchestrator.Fault{}
-				_ = json.Unmarshal(e.JSON, fault)
+				body, err := engine.Decode(e)
+				if err != nil {
+					return err
+				}
+				fault = body.(*engine.Faulted).Fault
 			case e.Kind == orchestrator.EventAsked:
 				asks, err := a.store.OpenAsks(ctx, run)
 				if err != nil {
