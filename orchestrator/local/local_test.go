@@ -277,6 +277,38 @@ func TestWorkingAgentRefusesMore(t *testing.T) {
 	waitFor(t, func() bool { return state(t, store, s.TaskID) == a2a.TaskStateCompleted })
 }
 
+// A conversation can be erased while its agent works: the agent is told to stop, and nothing comes back.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	d, store, agent := setup(t, nil, func(x *orchestratortest.Turn) {
+		x.Status(a2a.TaskStateWorking)
+		<-x.Canceled()
+		x.Write("late", "more")
+	})
+	run := say(t, d, "hi")
+	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
+	if err := d.Forget(t.Context(), run.ConversationID); err != nil {
+		t.Fatal(err)
+	}
+	head, err := store.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Erase(t.Context(), run.ConversationID); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return agent.Cancels() == 1 })
+	if err := d.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := store.Head(t.Context()); err != nil || now != head {
+		t.Errorf("%d events came after the run was forgotten, %v", now-head, err)
+	}
+	if _, err := store.Run(t.Context(), run.ID); !errors.Is(err, orchestrator.ErrNotFound) {
+		t.Errorf("the run is back: %v", err)
+	}
+}
+
 // panics is a caller with a bug.
 type panics struct{ orchestrator.Caller }
 

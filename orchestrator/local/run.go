@@ -46,6 +46,7 @@ type run struct {
 	hops      int                 // how many agents the message came through, with us
 	counted   counted
 	working   bool
+	through   chan struct{}      // closed when the newest worker is through
 	interrupt context.CancelFunc // ends what the worker is doing now
 	sent      string             // the engine.Send that this process is carrying out
 	stopSent  string             // the newest engine.Stop that this process carried out

@@ -37,7 +37,12 @@ func (r *run) kick() {
 		}
 	}
 	if !r.working && r.next() != nil {
-		r.working = r.background(r.work)
+		through := make(chan struct{})
+		r.through = through
+		r.working = r.background(func() {
+			defer close(through)
+			r.work()
+		})
 	}
 }
 
@@ -98,7 +103,7 @@ func (r *run) work() {
 	}
 	r.working, r.interrupt = false, nil
 	r.flush()
-	if cause := context.Cause(r.ctx); cause != nil && r.d.ctx.Err() == nil {
+	if cause := context.Cause(r.ctx); cause != nil && cause != errForgotten && r.d.ctx.Err() == nil {
 		r.d.evict(r)
 		r.d.revive(r.row.ID, cause)
 	}

@@ -114,6 +114,8 @@ func driverRetry(w *world) {
 	if _, err := w.driver.Retry(w.ctx, busy.ID); err == nil {
 		w.Error("a run that goes on was retried")
 	}
+	w.must(w.driver.Stop(w.ctx, busy.ID))
+	w.reaches(busy.ID, a2a.TaskStateCanceled)
 }
 
 func driverCutStream(w *world) {

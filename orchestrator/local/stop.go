@@ -1,0 +1,193 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/engine"
+)
+
+// Stop is orchestrator.Runner's.
+func (d *Driver) Stop(ctx context.Context, id string) error {
+	row, err := d.store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if row.Principal != orchestrator.LocalPrincipal {
+		return orchestrator.ErrNotFound
+	}
+	r, err := d.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer d.release(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stop(ctx)
+}
+
+// stop logs that somebody wants the run to end, and sees to it. A second stop while the first is under way is the first.
+func (r *run) stop(ctx context.Context) error {
+	if r.state.Ended || r.state.Stopping {
+		return nil
+	}
+	c := r.change()
+	c.log(&engine.Stopping{})
+	if err := r.proceed(ctx, c); err != nil {
+		return err
+	}
+	switch st := r.state.Active(); {
+	case r.state.Ended:
+		r.turn()
+	case st != nil && st.State == orchestrator.StepSending && st.Task == "":
+		r.background(func() { r.giveUp(st.ID) })
+	}
+	return nil
+}
+
+// giveUp ends a run that somebody stopped before its agent had said anything, when the agent still says nothing.
+func (r *run) giveUp(step string) {
+	select {
+	case <-time.After(r.d.grace):
+	case <-r.ctx.Done():
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := r.state.Step(step)
+	if r.state.Ended || !r.state.Stopping || st == nil || st.State != orchestrator.StepSending || st.Task != "" {
+		return
+	}
+	c := r.change()
+	c.log(&engine.Faulted{Step: step, Class: engine.Silent, Fault: &orchestrator.Fault{
+		Kind: "stopped-unanswered", Where: orchestrator.WhereAgent,
+		What: "Stopped before the agent had answered. It may still have received the message.",
+	}})
+	if err := r.proceed(r.ctx, c); err == nil {
+		r.turn()
+	}
+}
+
+// cancelChild carries out engine.Stop and logs what the agent said to it.
+func (r *run) cancelChild(cmd *engine.Stop, through chan<- struct{}) {
+	defer close(through)
+	r.mu.Lock()
+	ctx := r.calling()
+	r.mu.Unlock()
+	agent, err := r.d.ports.Agent(ctx, cmd.Agent)
+	var t *a2a.Task
+	if err == nil {
+		t, err = r.d.ports.Cancel(ctx, agent, cmd)
+	}
+	if errors.Is(err, a2a.ErrTaskNotCancelable) { // it may have ended by itself
+		if now, e := r.d.ports.Get(ctx, agent, cmd.Task); e == nil && now.Status.State.Terminal() {
+			t, err = now, nil
+		}
+	}
+	if err == nil && t.Status.State.Terminal() {
+		r.linger()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.state.Ended || r.ctx.Err() != nil:
+	case err == nil:
+		r.take(r.ctx, nil, t)
+		if r.state.Ended {
+			r.turn()
+		}
+	default:
+		r.stopErr = err
+		c := r.change()
+		c.log(&engine.Faulted{Step: cmd.Step, Class: engine.Cancel, Fault: notStopped(err)})
+		if e := r.proceed(r.ctx, c); e == nil && r.state.Ended {
+			r.turn()
+		}
+	}
+}
+
+// linger leaves the stream of a canceled task the time to say so itself, with all that came before.
+func (r *run) linger() {
+	r.mu.Lock()
+	reading := r.working && !r.state.Ended
+	if r.ended == nil {
+		r.ended = make(chan struct{})
+	}
+	ended := r.ended
+	r.mu.Unlock()
+	if !reading {
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(min(r.d.grace, 2*time.Second)):
+	case <-r.ctx.Done():
+	}
+}
+
+// notStopped tells why an agent goes on.
+func notStopped(err error) *orchestrator.Fault {
+	var e *a2a.Error
+	if errors.As(err, &e) {
+		f := &orchestrator.Fault{
+			Kind: "cancel-refused", Where: orchestrator.WhereAgent,
+			What: "The agent refused to stop. It goes on.", Raw: e.Message,
+		}
+		return f
+	}
+	f := &orchestrator.Fault{
+		Kind: "cancel-unreachable", Where: orchestrator.WhereNetwork, Retry: true,
+		What: "The agent could not be asked to stop. It may go on.", Do: "Try to stop it again.",
+	}
+	var cause *orchestrator.Fault
+	if errors.As(err, &cause) {
+		f.Where, f.Raw = cause.Where, cause.What
+	}
+	return f
+}
+
+var errForgotten = errors.New("the run was forgotten")
+
+// Forget lets go of the runs of a conversation that is about to be erased: their agents are asked to cancel, whatever
+// they say to it, and when it returns nothing more of the runs is stored.
+func (d *Driver) Forget(ctx context.Context, conversation string) error {
+	runs, err := d.store.RunsOf(ctx, conversation)
+	if err != nil {
+		return err
+	}
+	for _, row := range runs {
+		r, err := d.open(ctx, row.ID)
+		if errors.Is(err, orchestrator.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.forget(ctx)
+		d.release(r)
+	}
+	return nil
+}
+
+func (r *run) forget(ctx context.Context) {
+	r.mu.Lock()
+	if st := r.state.Active(); st != nil && st.Task != "" && !r.state.Ended {
+		stop := &engine.Stop{Step: st.ID, Agent: st.Agent, Task: st.Task}
+		r.d.start(func() {
+			if agent, err := r.d.ports.Agent(ctx, stop.Agent); err == nil {
+				_, err = r.d.ports.Cancel(ctx, agent, stop)
+				r.d.log.Debug("canceled a forgotten task", "agent", agent.ID, "err", err)
+			}
+		})
+	}
+	r.kill(errForgotten)
+	r.d.evict(r)
+	working, through := r.working, r.through
+	r.mu.Unlock()
+	if working {
+		<-through
+	}
+}
