@@ -10,7 +10,7 @@ set -euo pipefail
 missing=()
 command_needs() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
 library_needs() { pkg-config --exists "$1" 2>/dev/null || missing+=("$2"); }
-font_needs() { fc-list "$1" 2>/dev/null | grep -q . || missing+=("$2"); }
+font_needs() { [ -n "$(fc-list "$1" 2>/dev/null)" ] || missing+=("$2"); }
 
 browser() {
 	command -v google-chrome >/dev/null 2>&1 || command_needs chromium chromium
