@@ -62,8 +62,9 @@ type Driver struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	live   map[string]*run // runs somebody holds
-	counts map[string]*count
+	live   map[string]*run    // runs somebody holds
+	counts map[string]*count  // by principal
+	where  map[string]counted // by run: where it counts
 	recent recent
 }
 
@@ -101,7 +102,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 			PollMin: opts.PollMin, PollMax: opts.PollMax, PollFailures: opts.PollFailures,
 		},
 		now: opts.Now, log: opts.Log, grace: opts.StopGrace,
-		live: map[string]*run{}, counts: map[string]*count{},
+		live: map[string]*run{}, counts: map[string]*count{}, where: map[string]counted{},
 	}
 	d.ctx, d.close = context.WithCancel(context.Background())
 	return d
@@ -301,13 +302,17 @@ const (
 	countsInterrupted
 )
 
-// recount moves a run from one count of its principal to another.
-func (d *Driver) recount(principal string, from, to counted) {
+// recount puts a run where it counts now. A run counts whether it is in memory or not.
+func (d *Driver) recount(run, principal string, to counted) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from := d.where[run]
 	if from == to {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	if d.where[run] = to; to == countsNot {
+		delete(d.where, run)
+	}
 	c := d.counts[principal]
 	if c == nil {
 		c = &count{}

@@ -214,6 +214,26 @@ func TestLimits(t *testing.T) {
 		}
 		full(t, start(d, "ann", -1))
 
+		// An answered one makes room for one more, and only one.
+		tasks := d.Tasks("agent-1")
+		page, err := tasks.List(t.Context(), "ann", &a2a.ListRequest{PageSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := page.Tasks[0].ID
+		if _, err := tasks.Start(t.Context(), "ann", &a2a.SendRequest{Message: a2a.Message{ID: "answer", TaskID: answered, Parts: []a2a.Part{a2a.TextPart("x")}}}); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { return state(t, store, answered) == a2a.TaskStateCompleted })
+		if err := start(d, "ann", 1000); err != nil {
+			t.Errorf("after an answer: %v", err)
+		}
+		waitFor(t, func() bool {
+			page, err := tasks.List(t.Context(), "ann", &a2a.ListRequest{Status: a2a.TaskStateInputRequired, PageSize: 1})
+			return err == nil && page.TotalSize == a2a.Limits.InterruptedTasks
+		})
+		full(t, start(d, "ann", -1))
+
 		// A restart counts them again.
 		if err := d.Close(t.Context()); err != nil {
 			t.Fatal(err)

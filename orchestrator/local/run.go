@@ -44,7 +44,7 @@ type run struct {
 	fold      *a2a.Task           // the task as logged; nil when nobody needs it yet
 	asks      []*orchestrator.Ask // the open ones
 	hops      int                 // how many agents the message came through, with us
-	counted   counted
+	counted   counted             // where it was put last
 	working   bool
 	through   chan struct{}      // closed when the newest worker is through
 	interrupt context.CancelFunc // ends what the worker is doing now
@@ -309,7 +309,7 @@ func (r *run) count() {
 		to = countsInterrupted
 	}
 	if r.counted != to {
-		r.d.recount(r.row.Principal, r.counted, to)
+		r.d.recount(r.row.ID, r.row.Principal, to)
 		r.counted = to
 	}
 }

@@ -179,7 +179,7 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 	d.live[r.row.ID] = r
 	d.mu.Unlock()
 	if err := r.proceed(ctx, c); err != nil {
-		d.recount(b.principal, r.counted, countsNot)
+		d.recount(r.row.ID, b.principal, countsNot)
 		if errors.Is(err, orchestrator.ErrDuplicate) {
 			old, err := d.received(ctx, receipt)
 			return nil, old, true, err

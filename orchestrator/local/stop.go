@@ -185,6 +185,7 @@ func (r *run) forget(ctx context.Context) {
 	}
 	r.kill(errForgotten)
 	r.d.evict(r)
+	r.d.recount(r.row.ID, r.row.Principal, countsNot)
 	working, through := r.working, r.through
 	r.mu.Unlock()
 	if working {
