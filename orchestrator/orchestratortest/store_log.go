@@ -25,7 +25,7 @@ func storeAppend(t *testing.T, open OpenStore) {
 	want := []orchestrator.NewEvent{storeEvent("r1", "c", 1), storeEvent("r2", "", 2), storeEvent("r1", "c", 3)}
 	storeWrite(t, s, &orchestrator.Batch{Events: want[:2]})
 	var entries []*a2a.Entry
-	done := make(chan error)
+	done := make(chan error, 1)
 	s.Enqueue(&orchestrator.Batch{Events: want[2:]}, func(e []*a2a.Entry, err error) {
 		entries = e
 		done <- err

@@ -90,8 +90,16 @@ func missing(err error) error {
 	return err
 }
 
-// list reads all rows of a query.
+// list reads all rows of a query, which are few. It is not interrupted: to watch a context costs more than such a query.
 func list[T any](ctx context.Context, db *DB, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return listUntil(context.WithoutCancel(ctx), db, scan, query, args...)
+}
+
+// listUntil reads all rows of a query that may take a while, at most until ctx is done.
+func listUntil[T any](ctx context.Context, db *DB, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := db.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -275,3 +275,44 @@ func BenchmarkInsertItem(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRead: the reads of one row that come with a request.
+func BenchmarkRead(b *testing.B) {
+	db := open(b, b.TempDir(), nil)
+	batch := &orchestrator.Batch{Receipt: &orchestrator.Receipt{Scope: "agent", Principal: "p", MessageID: "m", RunID: "r"}}
+	for i := range 1000 {
+		run := fmt.Sprint("r", i)
+		batch.Events = append(batch.Events, benchEvent(run), benchEvent(run), benchEvent(run))
+		batch.Runs = append(batch.Runs, &orchestrator.Run{ID: run, Scope: "agent", Principal: "p", State: a2a.TaskStateWorking})
+	}
+	write(b, db, batch)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for name, read := range map[string]func() error{
+		"Run":      func() error { _, err := db.Run(ctx, "r500"); return err },
+		"Received": func() error { _, err := db.Received(ctx, "agent", "p", "m"); return err },
+		"ReadRun": func() error {
+			for _, err := range db.ReadRun(ctx, "r500", 0) {
+				return err
+			}
+			return nil
+		},
+		"Unknown": func() error {
+			if _, err := db.Received(ctx, "agent", "p", "x"); err != orchestrator.ErrNotFound {
+				return err
+			}
+			return nil
+		},
+		"Setting": func() error { _, err := db.Setting(ctx, "x"); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			used := cpu()
+			for b.Loop() {
+				if err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((cpu()-used).Microseconds())/float64(b.N), "cpu-us/op")
+		})
+	}
+}

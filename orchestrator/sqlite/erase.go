@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -155,37 +157,29 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 	}
 	if days, _ := strconv.Atoi(setting); days > 0 {
 		before := milli(now.AddDate(0, 0, -days))
-		for _, step := range []struct {
-			of    string
-			query string
-		}{
-			{"conversations", `SELECT key FROM conversations c WHERE title IS NOT NULL AND pinned = 0 AND updated < ?
-				AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation = c.key AND open = 1) LIMIT 1`},
-			{"runs", `SELECT key FROM runs WHERE conversation IS NULL AND open = 0 AND updated < ? LIMIT ` +
-				strconv.Itoa(expirePage)},
-		} {
-			for more := true; more; {
-				n := 0
-				err := db.erase(ctx, func(c *conn) (conversations, runs []int64, err error) {
-					found, err := c.integers(step.query, before)
-					if n = len(found); step.of == "runs" || err != nil {
-						return nil, found, err
+		// Conversations go one at a time, because one may be large; runs of outside callers are small.
+		conversations, err := db.expire(ctx, before, 1, `SELECT key FROM conversations c WHERE title IS NOT NULL
+			AND pinned = 0 AND updated < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation = c.key AND open = 1)`,
+			func(c *conn, keys []int64) (conversations, runs []int64, err error) {
+				for _, key := range keys {
+					of, err := c.integers(`SELECT key FROM runs WHERE conversation = ?`, key)
+					if err != nil {
+						return nil, nil, err
 					}
-					for _, key := range found {
-						of, err := c.integers(`SELECT key FROM runs WHERE conversation = ?`, key)
-						if err != nil {
-							return nil, nil, err
-						}
-						runs = append(runs, of...)
-					}
-					return found, runs, nil
-				})
-				if err != nil {
-					return removed, err
+					runs = append(runs, of...)
 				}
-				removed += n
-				more = n > 0
-			}
+				return keys, runs, nil
+			})
+		removed += conversations
+		if err != nil {
+			return removed, err
+		}
+		runs, err := db.expire(ctx, before, expirePage, `SELECT key FROM runs WHERE conversation IS NULL AND open = 0
+			AND updated < ?`,
+			func(_ *conn, keys []int64) (conversations, runs []int64, err error) { return nil, keys, nil })
+		removed += runs
+		if err != nil {
+			return removed, err
 		}
 	}
 	aged := milli(now.Add(-receiptAge))
@@ -197,6 +191,34 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 		db.sweep(ctx, now),
 	)
 	return removed, err
+}
+
+// expire erases what a query finds, some at a time, and returns how many. The query looks for it on a connection for
+// reading; the writer only looks whether it still holds.
+func (db *DB) expire(ctx context.Context, before int64, some int, query string,
+	choose func(c *conn, keys []int64) (conversations, runs []int64, err error),
+) (removed int, err error) {
+	keys, err := listUntil(ctx, db, func(row scanner) (key int64, err error) { return key, row.Scan(&key) }, query, before)
+	if err != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(keys, some) {
+		wanted, _ := json.Marshal(part) // of numbers
+		n := 0
+		err := db.erase(ctx, func(c *conn) (conversations, runs []int64, err error) {
+			still, err := c.integers(query+` AND key IN (SELECT value FROM json_each(?))`, before, string(wanted))
+			if err != nil {
+				return nil, nil, err
+			}
+			n = len(still)
+			return choose(c, still)
+		})
+		if err != nil {
+			return removed, err
+		}
+		removed += n
+	}
+	return removed, nil
 }
 
 // deleteOld repeats a statement that deletes a page of rows, until there is none left.

@@ -134,7 +134,7 @@ func TestFull(t *testing.T) {
 	write(t, db, &orchestrator.Batch{Events: []orchestrator.NewEvent{event("s", "")}})
 
 	// The run with a hole goes on only when somebody who waits says so.
-	fails := make(chan error)
+	fails := make(chan error, 1)
 	try := func() error {
 		db.Enqueue(&orchestrator.Batch{Events: []orchestrator.NewEvent{event("r", "")}}, func(_ []*a2a.Entry, err error) { fails <- err })
 		return <-fails

@@ -108,23 +108,34 @@ func (db *DB) followStream(ctx context.Context, s stream, after int64) iter.Seq2
 	}
 }
 
-const eventColumns = `SELECT e.seq, r.id, c.id, e.kind, e.at, e.body, e.blob FROM events e
-	JOIN runs r ON r.key = e.run LEFT JOIN conversations c ON c.key = e.conversation `
+// What a page is read with: the id that the stream does not tell, and the rest of the event.
+const (
+	runPage = `SELECT c.id, e.seq, e.kind, e.at, e.body, e.blob
+		FROM events e LEFT JOIN conversations c ON c.key = e.conversation
+		WHERE e.run = (SELECT key FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`
+	conversationPage = `SELECT r.id, e.seq, e.kind, e.at, e.body, e.blob
+		FROM events e LEFT JOIN runs r ON r.key = e.run
+		WHERE e.conversation = (SELECT key FROM conversations WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`
+)
 
-// page reads the events of a stream with Seq > after; more says that there may be others behind them.
+// page reads the events of a stream with Seq > after; more says that there may be others behind them. A page is small
+// and is not interrupted.
 func (db *DB) page(ctx context.Context, s stream, after int64) (page []*orchestrator.Event, more bool, err error) {
-	where := `WHERE e.run = (SELECT key FROM runs WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`
-	if s.of == ofConversation {
-		where = `WHERE e.conversation = (SELECT key FROM conversations WHERE id = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?`
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
 	}
-	rows, err := db.read.QueryContext(ctx, eventColumns+where, s.id, after, pageEvents)
+	query := runPage
+	if s.of == ofConversation {
+		query = conversationPage
+	}
+	rows, err := db.read.QueryContext(context.WithoutCancel(ctx), query, s.id, after, pageEvents)
 	if err != nil {
 		return nil, false, fmt.Errorf("read events: %w", err)
 	}
 	defer rows.Close()
 	bytes := 0
 	for rows.Next() {
-		e, err := db.scanEvent(rows)
+		e, err := db.scanEvent(rows, s)
 		if err != nil {
 			return nil, false, fmt.Errorf("read events: %w", err)
 		}
@@ -136,17 +147,20 @@ func (db *DB) page(ctx context.Context, s stream, after int64) (page []*orchestr
 	return page, len(page) == pageEvents, rows.Err()
 }
 
-func (db *DB) scanEvent(rows *sql.Rows) (*orchestrator.Event, error) {
+func (db *DB) scanEvent(row scanner, s stream) (*orchestrator.Event, error) {
 	var (
-		e            orchestrator.Event
-		seq, at      int64
-		conversation sql.NullString
-		body, blob   []byte
+		e          orchestrator.Event
+		seq, at    int64
+		other      sql.NullString
+		body, blob []byte
 	)
-	if err := rows.Scan(&seq, &e.RunID, &conversation, &e.Kind, &at, &body, &blob); err != nil {
+	if err := row.Scan(&other, &seq, &e.Kind, &at, &body, &blob); err != nil {
 		return nil, err
 	}
-	e.ConversationID = conversation.String
+	e.RunID, e.ConversationID = s.id, other.String
+	if s.of == ofConversation {
+		e.RunID, e.ConversationID = other.String, s.id
+	}
 	if blob != nil {
 		var err error
 		if body, err = db.blobs.get(hash(blob)); err != nil {

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"parley/a2a"
@@ -29,8 +31,12 @@ func (b *batch) run(r *orchestrator.Run) {
 }
 
 const runColumns = `SELECT r.id, r.scope, r.principal, c.id, r.context, r.recipient, r.state, r.updated, r.created, r.engine,
-	coalesce((SELECT max(seq) FROM events WHERE run = r.key), 0)
-	FROM runs r LEFT JOIN conversations c ON c.key = r.conversation `
+	coalesce((SELECT max(seq) FROM events WHERE run = r.key), 0) `
+
+const (
+	runJoin = `LEFT JOIN conversations c ON c.key = r.conversation `
+	oneRun  = runColumns + `FROM runs r ` + runJoin
+)
 
 func scanRun(row scanner) (*orchestrator.Run, error) {
 	var (
@@ -51,7 +57,7 @@ func scanRun(row scanner) (*orchestrator.Run, error) {
 
 // Run returns a run.
 func (db *DB) Run(ctx context.Context, id string) (*orchestrator.Run, error) {
-	return scanRun(db.read.QueryRowContext(ctx, runColumns+`WHERE r.id = ? AND r.scope IS NOT NULL`, id))
+	return scanRun(db.read.QueryRowContext(ctx, oneRun+`WHERE r.id = ? AND r.scope IS NOT NULL`, id))
 }
 
 // ListRuns returns a page of a principal's runs in a scope, newest status first, and how many there are in all.
@@ -67,7 +73,10 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 	if !r.StatusTimestampAfter.IsZero() {
 		where, args = append(where, `r.updated >= ?`), append(args, ceilMilli(r.StatusTimestampAfter))
 	}
-	filter := `WHERE ` + strings.Join(where, ` AND `)
+	filter, from := `WHERE `+strings.Join(where, ` AND `), `FROM runs r `
+	if r.ContextID != "" {
+		from += `INDEXED BY runs_context ` // a context has few runs; SQLite would rather walk all in their order
+	}
 	// Both reads are of one moment, so that the total fits the page.
 	tx, err := db.read.BeginTx(ctx, nil)
 	if err != nil {
@@ -75,14 +84,14 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 	}
 	defer tx.Rollback()
 	var total int
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM runs r `+filter, args...).Scan(&total); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) `+from+filter, args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 	if before != nil {
 		filter += ` AND (r.updated, r.id) < (?, ?)`
 		args = append(args, milli(before.Updated), before.ID)
 	}
-	rows, err := tx.QueryContext(ctx, runColumns+filter+` ORDER BY r.updated DESC, r.id DESC LIMIT ?`, append(args, limit)...)
+	rows, err := tx.QueryContext(ctx, runColumns+from+runJoin+filter+` ORDER BY r.updated DESC, r.id DESC LIMIT ?`, append(args, limit)...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -100,34 +109,31 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 
 // OpenRuns yields the runs of a scope that have not ended, oldest first.
 func (db *DB) OpenRuns(ctx context.Context, scope string) iter.Seq2[*orchestrator.Run, error] {
-	where := `WHERE r.open = 1 AND r.scope = ? AND r.key > ? ORDER BY r.key LIMIT 256`
+	first, behind := scope, scope+"\x00"
 	if strings.HasSuffix(scope, "/") {
-		where = `WHERE r.open = 1 AND substr(r.scope, 1, length(?1)) = ?1 AND r.key > ?2 ORDER BY r.key LIMIT 256`
+		behind = strings.TrimSuffix(scope, "/") + "0" // the character after the slash
 	}
+	const page = 256
 	return func(yield func(*orchestrator.Run, error) bool) {
 		// In pages, so that a slow reader keeps no snapshot of the database open.
-		for after := int64(0); ; {
-			runs, err := list(ctx, db, scanRun, runColumns+where, scope, after)
+		keys, err := list(ctx, db, func(row scanner) (key int64, err error) { return key, row.Scan(&key) },
+			`SELECT key FROM runs INDEXED BY runs_open WHERE open = 1 AND scope >= ? AND scope < ? ORDER BY key`, first, behind)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for some := range slices.Chunk(keys, page) {
+			wanted, _ := json.Marshal(some) // of numbers
+			runs, err := list(ctx, db, scanRun, oneRun+`WHERE r.open = 1 AND r.key IN (SELECT value FROM json_each(?))
+				ORDER BY r.key`, string(wanted))
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if len(runs) == 0 {
-				return
-			}
-			last := runs[len(runs)-1].ID
 			for _, r := range runs {
 				if !yield(r, nil) {
 					return
 				}
-			}
-			err = db.read.QueryRowContext(ctx, `SELECT key FROM runs WHERE id = ?`, last).Scan(&after)
-			if errors.Is(err, sql.ErrNoRows) {
-				return
-			}
-			if err != nil {
-				yield(nil, err)
-				return
 			}
 		}
 	}
@@ -135,7 +141,7 @@ func (db *DB) OpenRuns(ctx context.Context, scope string) iter.Seq2[*orchestrato
 
 // RunsOf returns the runs of a conversation that have not ended, oldest first.
 func (db *DB) RunsOf(ctx context.Context, conversation string) ([]*orchestrator.Run, error) {
-	return list(ctx, db, scanRun, runColumns+`WHERE r.conversation = (SELECT key FROM conversations WHERE id = ?)
+	return list(ctx, db, scanRun, oneRun+`WHERE r.conversation = (SELECT key FROM conversations WHERE id = ?)
 		AND r.open = 1 ORDER BY r.key`, conversation)
 }
 

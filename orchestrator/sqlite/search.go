@@ -57,7 +57,7 @@ func (db *DB) Search(ctx context.Context, q orchestrator.SearchQuery) ([]orchest
 	if q.Ranked {
 		args = append(args, rankedOf)
 	}
-	return list(ctx, db, func(row scanner) (h orchestrator.Hit, err error) {
+	return listUntil(ctx, db, func(row scanner) (h orchestrator.Hit, err error) {
 		var it orchestrator.Item
 		var run, title sql.NullString
 		var at int64

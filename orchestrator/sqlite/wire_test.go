@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"strings"
+	"testing"
+
+	"parley/orchestrator"
+)
+
+// TestWireBounds: old records make room for new ones, and what comes too fast is dropped.
+func TestWireBounds(t *testing.T) {
+	t.Parallel()
+	db := open(t, t.TempDir(), nil)
+	onWriter(t, db, func(*conn) error {
+		db.writer.wire.most = 1 << 20
+		return nil
+	})
+	body := []byte(strings.Repeat("x", 4<<10))
+	const n = 2000
+	for i := range n {
+		db.RecordWire(&orchestrator.WireRecord{Peer: "p", Request: body, Status: i})
+		if i%100 == 99 {
+			eventually(t, "the queue is empty", func() bool { return !db.writer.wire.due(0) })
+		}
+	}
+	onWriter(t, db, func(*conn) error { return nil }) // the last of them are committed
+	all, err := db.WireRecords(t.Context(), orchestrator.WireQuery{Limit: 500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := len(all) * len(body); kept > 1<<20 || kept < 100<<10 || all[0].Status != n-1 {
+		t.Errorf("%d bytes are kept, the newest is %d", kept, all[0].Status)
+	}
+	var counted, stored int64
+	onWriter(t, db, func(c *conn) (err error) {
+		counted, _, err = c.integer(`SELECT value FROM counters WHERE name = 'wire.bytes'`)
+		if err == nil {
+			stored, _, err = c.integer(`SELECT sum(size) FROM wire`)
+		}
+		return err
+	})
+	if counted != stored {
+		t.Errorf("%d bytes are counted, %d are stored", counted, stored)
+	}
+
+	// While the writer is busy, the queue is bounded.
+	began, goOn := make(chan struct{}), make(chan struct{})
+	ended := make(chan error)
+	go func() {
+		ended <- db.writer.waitFor(t.Context(), &op{do: func(*conn) error {
+			close(began)
+			<-goOn
+			return nil
+		}})
+	}()
+	<-began
+	for range 10_000 {
+		db.RecordWire(&orchestrator.WireRecord{Peer: "p", Request: body})
+	}
+	q := &db.writer.wire
+	q.mu.Lock()
+	if q.bytes > wireWaits || len(q.records) > wireQueued || q.dropped < 10_000-wireQueued {
+		t.Errorf("%d records of %d bytes wait, %d were dropped", len(q.records), q.bytes, q.dropped)
+	}
+	q.mu.Unlock()
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	long := []byte(strings.Repeat("y", wireBody+1))
+	eventually(t, "the queue is empty", func() bool { return !db.writer.wire.due(0) })
+	db.RecordWire(&orchestrator.WireRecord{Peer: "long", Request: long[:wireBody], Response: long})
+	eventually(t, "the long one", func() bool {
+		all, err = db.WireRecords(t.Context(), orchestrator.WireQuery{Peer: "long"})
+		return err == nil && len(all) == 1
+	})
+	if len(all[0].Request) != wireBody || len(all[0].Response) != wireBody {
+		t.Errorf("bodies of %d and %d bytes", len(all[0].Request), len(all[0].Response))
+	}
+}
