@@ -1,0 +1,12 @@
+package app
+
+import (
+	"context"
+
+	"parley/orchestrator"
+)
+
+// WireRecords returns what was recorded of the wire.
+func (a *App) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orchestrator.WireRecord, error) {
+	return a.store.WireRecords(ctx, q)
+}
