@@ -28,12 +28,13 @@ type Store interface {
 
 // Log is the one log.
 type Log interface {
-	// Write commits b, all of it or nothing, and returns when it is on disk.
+	// Write commits b, all of it or nothing, and returns when it is on disk. When ctx ends first, b may still be written.
 	Write(ctx context.Context, b *Batch) error
 
 	// Enqueue queues b and returns at once. done, which may be nil, is called after the commit or its failure, in the
 	// order of the calls, from the writer: it must not block. entries are those of b.Events. After a failure the later
-	// batches with events of the same run fail too, until a Write for that run succeeds.
+	// batches with events of the same run fail too, until a Write for that run succeeds; an ErrDuplicate of Write, whose
+	// caller knows before it goes on, is no such failure. An event over BlobSize is on disk before Enqueue returns.
 	Enqueue(b *Batch, done func(entries []*a2a.Entry, err error))
 
 	// ReadRun and ReadConversation yield the events so far with Seq > after, oldest first; FollowRun and
@@ -49,7 +50,9 @@ type Log interface {
 }
 
 // Batch is what one transaction writes: events appended in order, then rows put in place (inserted or replaced whole).
-// Empty fields are left alone.
+// Empty fields are left alone. Events and their JSON are kept, not copied; the rows may be changed once Write or Enqueue
+// has returned, but for the ID of new items, which is set before Write returns or done is called. Times are kept to the
+// millisecond.
 type Batch struct {
 	Events        []NewEvent
 	Receipt       *Receipt // ErrDuplicate, and nothing written, when the message is known

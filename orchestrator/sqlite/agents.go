@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -165,7 +166,7 @@ func (b *batch) token(t *orchestrator.Token) {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, agents = excluded.agents,
 			read_only = excluded.read_only, credentials = excluded.credentials, rate = excluded.rate,
-			created = excluded.created, used = excluded.used, revoked = excluded.revoked`, t.ID, t.Name, t.Hash[:], b.marshal(t.Agents), t.ReadOnly, t.Credentials,
+			created = excluded.created, used = excluded.used, revoked = excluded.revoked`, t.ID, t.Name, bytes.Clone(t.Hash[:]), b.marshal(t.Agents), t.ReadOnly, t.Credentials,
 		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked))
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -63,7 +64,7 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 		if at.IsZero() {
 			at = db.now()
 		}
-		r.receipt = []any{x.Scope, x.Principal, x.MessageID, x.Digest[:], x.RunID, x.After, at.UnixMilli()}
+		r.receipt = []any{x.Scope, x.Principal, x.MessageID, bytes.Clone(x.Digest[:]), x.RunID, x.After, at.UnixMilli()}
 	}
 	for _, x := range b.Agents {
 		r.agent(x)

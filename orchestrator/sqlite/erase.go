@@ -42,7 +42,7 @@ func (db *DB) erase(ctx context.Context, choose func(*conn) (conversations, runs
 		limps: true,
 		scrub: true,
 		do: func(c *conn) error {
-			*e = eraser{c: c, gone: map[string]bool{}}
+			*e = eraser{c: c, runs: map[string]bool{}, chats: map[string]bool{}}
 			conversations, runs, err := choose(c)
 			if err != nil {
 				return err
@@ -65,7 +65,8 @@ type eraser struct {
 	c     *conn
 	err   error
 	blobs []hash
-	gone  map[string]bool // ids of runs and conversations
+	runs  map[string]bool // ids
+	chats map[string]bool // ids of conversations
 }
 
 func (e *eraser) exec(query string, args ...any) {
@@ -87,18 +88,18 @@ func (e *eraser) events(where string, key int64) {
 }
 
 // name remembers the id behind a key.
-func (e *eraser) name(query string, key int64) {
+func (e *eraser) name(in map[string]bool, query string, key int64) {
 	if e.err != nil {
 		return
 	}
 	e.err = e.c.query(func(vals []driver.Value) error {
-		e.gone[vals[0].(string)] = true
+		in[vals[0].(string)] = true
 		return nil
 	}, query, key)
 }
 
 func (e *eraser) run(key int64) {
-	e.name(`SELECT id FROM runs WHERE key = ?`, key)
+	e.name(e.runs, `SELECT id FROM runs WHERE key = ?`, key)
 	e.events(`run = ?`, key)
 	e.exec(`DELETE FROM wire WHERE run = ?`, key)
 	e.exec(`DELETE FROM wire WHERE task <> '' AND task IN (SELECT child_task FROM steps WHERE run = ?)`, key)
@@ -108,7 +109,7 @@ func (e *eraser) run(key int64) {
 }
 
 func (e *eraser) conversation(key int64) {
-	e.name(`SELECT id FROM conversations WHERE key = ?`, key)
+	e.name(e.chats, `SELECT id FROM conversations WHERE key = ?`, key)
 	e.events(`conversation = ?`, key)
 	e.exec(`DELETE FROM items_fts WHERE rowid IN (SELECT id FROM items WHERE conversation = ?)`, key)
 	e.exec(`DELETE FROM items WHERE conversation = ?`, key)
@@ -126,7 +127,13 @@ func (e *eraser) after(db *DB) {
 	}
 	w.forget()
 	w.index = untidy
-	db.hub.erased(func(ev *orchestrator.Event) bool { return e.gone[ev.RunID] || e.gone[ev.ConversationID] })
+	db.hub.erased(func(ev *orchestrator.Event) bool { return e.runs[ev.RunID] || e.chats[ev.ConversationID] })
+	for id := range e.chats {
+		db.hub.changed([]orchestrator.Change{{ConversationID: id}})
+	}
+	for id := range e.runs {
+		db.hub.changed([]orchestrator.Change{{RunID: id}})
+	}
 	for _, h := range e.blobs {
 		named, err := w.names(h)
 		if err == nil && !named {

@@ -18,6 +18,9 @@ const probeEvery = time.Second
 // ballastSize is the room that is kept aside, so that a full disk leaves some for erasing what is not needed.
 const ballastSize = 16 << 20
 
+// ballastDelay keeps the writing of the ballast out of the way of the start.
+const ballastDelay = time.Second
+
 // fatal reports whether an error of SQLite concerns the file, and so everybody, rather than one statement.
 func fatal(err error) bool {
 	var e sqlite3.Error

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +86,20 @@ func TestFull(t *testing.T) {
 		return c.pragma(fmt.Sprintf(`PRAGMA max_page_count = %d`, pages+100))
 	})
 
+	var seen atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	var follower sync.WaitGroup
+	defer follower.Wait()
+	defer cancel()
+	follower.Go(func() {
+		for events, err := range db.FollowRun(ctx, "r", 0) {
+			if err != nil {
+				t.Error(err)
+			}
+			seen.Add(int64(len(events)))
+		}
+	})
+
 	var acked, refused int
 	var failure error
 	done := make(chan struct{})
@@ -148,6 +164,10 @@ func TestFull(t *testing.T) {
 	}
 	if got := count(t, db, "r"); got != acked+2 {
 		t.Errorf("%d events are stored, want %d", got, acked+2)
+	}
+	eventually(t, "the follower has all", func() bool { return seen.Load() >= int64(acked+2) })
+	if got := seen.Load(); got != int64(acked+2) {
+		t.Errorf("a follower was shown %d events, %d are stored", got, acked+2)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sort"
 	"sync"
@@ -61,6 +62,7 @@ type follower struct {
 // watcher is a reader of Changes.
 type watcher struct {
 	changes []orchestrator.Change
+	known   map[orchestrator.Change]bool // changes, to merge what is the same
 	wake    chan struct{}
 }
 
@@ -176,21 +178,13 @@ func (f *follower) next(seq int64) (events []*orchestrator.Event, from int64, ok
 func (h *hub) erased(gone func(*orchestrator.Event) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range append([]*tail{&h.recent}, h.streams()...) {
+	for _, t := range append(slices.Collect(maps.Values(h.tails)), &h.recent) {
 		t.events = slices.DeleteFunc(slices.Clone(t.events), gone)
 		t.bytes = 0
 		for _, e := range t.events {
 			t.bytes += len(e.JSON)
 		}
 	}
-}
-
-func (h *hub) streams() []*tail {
-	var all []*tail
-	for _, t := range h.tails {
-		all = append(all, t)
-	}
-	return all
 }
 
 // changed tells the readers of Changes.
@@ -202,7 +196,8 @@ func (h *hub) changed(changes []orchestrator.Change) {
 	defer h.mu.Unlock()
 	for w := range h.watchers {
 		for _, c := range changes {
-			if len(w.changes) < keptChanges && !slices.Contains(w.changes, c) {
+			if len(w.changes) < keptChanges && !w.known[c] {
+				w.known[c] = true
 				w.changes = append(w.changes, c)
 			}
 		}
@@ -233,7 +228,7 @@ func (h *hub) close() {
 func (db *DB) Changes(ctx context.Context) iter.Seq[orchestrator.Change] {
 	return func(yield func(orchestrator.Change) bool) {
 		h := db.hub
-		w := &watcher{wake: make(chan struct{}, 1)}
+		w := &watcher{known: map[orchestrator.Change]bool{}, wake: make(chan struct{}, 1)}
 		h.mu.Lock()
 		h.watchers[w] = struct{}{}
 		h.mu.Unlock()
@@ -246,6 +241,7 @@ func (db *DB) Changes(ctx context.Context) iter.Seq[orchestrator.Change] {
 			h.mu.Lock()
 			changes, closed := w.changes, h.closed
 			w.changes = nil
+			clear(w.known)
 			h.mu.Unlock()
 			for _, c := range changes {
 				if ctx.Err() != nil || !yield(c) {

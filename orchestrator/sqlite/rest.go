@@ -1,6 +1,9 @@
 package sqlite
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // tidying is how far merging the index of search has come.
 type tidying uint8
@@ -24,7 +27,7 @@ func (w *writer) rest() bool {
 	case w.index != tidied:
 		w.merge()
 		return true
-	case !w.anchored:
+	case !w.anchored && time.Since(w.began) >= ballastDelay:
 		// Without the room there is no ballast.
 		w.anchored = w.ballast.kept() || w.ballast.grow() != nil
 		return true

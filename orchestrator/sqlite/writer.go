@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,9 +33,10 @@ type op struct {
 
 // writer owns the one connection that writes.
 type writer struct {
-	db   *DB
-	c    *conn
-	sick atomic.Pointer[a2a.Error] // why nothing is written now
+	db    *DB
+	c     *conn
+	began time.Time
+	sick  atomic.Pointer[a2a.Error] // why nothing is written now
 
 	mu     sync.Mutex
 	queue  []*op
@@ -55,13 +55,14 @@ type writer struct {
 	wire     wireQueue
 	index    tidying // of search
 	ballast  ballast
-	anchored bool  // the ballast is there, or cannot be
-	err      error // of closing the connection
+	later    *time.Timer // begins the ballast
+	anchored bool        // the ballast is there, or cannot be
+	err      error       // of closing the connection
 }
 
 func startWriter(db *DB, c *conn, head int64) (*writer, error) {
 	w := &writer{
-		db: db, c: c, seq: head, failed: newFailures(),
+		db: db, c: c, began: time.Now(), seq: head, failed: newFailures(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), pending: map[string]statement{},
 		ballast: newBallast(db.dir),
 		wire:    wireQueue{most: wireBytes},
@@ -73,6 +74,7 @@ func startWriter(db *DB, c *conn, head int64) (*writer, error) {
 		}
 		w.keys[i] = k
 	}
+	w.later = time.AfterFunc(ballastDelay, w.nudge)
 	go w.run()
 	return w, nil
 }
@@ -125,6 +127,7 @@ func (w *writer) close() (clean bool, err error) {
 	w.mu.Unlock()
 	w.nudge()
 	<-w.ended
+	w.later.Stop()
 	w.wire.stop()
 	return w.sick.Load() == nil, w.err
 }
@@ -450,70 +453,4 @@ func (w *writer) end() error {
 // happens later.
 func (w *writer) checkpoint() error {
 	return w.c.pragma(`PRAGMA wal_checkpoint(TRUNCATE)`)
-}
-
-// failures remembers the runs whose log would have a hole if more were appended.
-type failures struct {
-	of    map[string]error
-	order []string
-}
-
-// keptFailures bounds the memory: who pipelines has far fewer batches in flight.
-const keptFailures = 1 << 14
-
-func newFailures() *failures { return &failures{of: map[string]error{}} }
-
-// check refuses a batch that follows one that failed. A caller that waits knows what failed and may go on.
-func (f *failures) check(o *op) error {
-	if o.wait || len(f.of) == 0 {
-		return nil
-	}
-	for i := range o.batch.events {
-		if err := f.of[o.batch.events[i].RunID]; err != nil {
-			return fmt.Errorf("an earlier event was not stored: %w", err)
-		}
-	}
-	return nil
-}
-
-// clear lets a run go on after a Write that succeeds.
-func (f *failures) clear(o *op) {
-	if !o.wait || o.batch == nil || len(f.of) == 0 {
-		return
-	}
-	for i := range o.batch.events {
-		delete(f.of, o.batch.events[i].RunID)
-	}
-}
-
-// note remembers that an op failed. A duplicate that its caller waited for had nothing in flight behind it.
-func (f *failures) note(o *op) {
-	if o.err == nil || o.batch == nil || o.wait && errors.Is(o.err, orchestrator.ErrDuplicate) {
-		return
-	}
-	for i := range o.batch.events {
-		run := o.batch.events[i].RunID
-		if f.of[run] == nil {
-			f.of[run] = cause(o.err)
-			f.order = append(f.order, run)
-		}
-	}
-	for len(f.order) > keptFailures {
-		delete(f.of, f.order[0])
-		f.order = f.order[1:]
-	}
-}
-
-// cause is the failure itself, without the words that check puts before it.
-func cause(err error) error {
-	for {
-		if _, ok := err.(*a2a.Error); ok {
-			return err
-		}
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }
