@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +20,8 @@ const (
 	wireWaits  = 8 << 20   // bytes waiting to be stored
 	wireGroup  = 32        // records that go along with one transaction
 	wireDelay  = 100 * time.Millisecond
-	wirePage   = 64 // records removed at a time to make room
+	wirePage   = 64  // records removed at a time to make room
+	wireErased = 256 // erased runs that are remembered
 )
 
 var _ orchestrator.WireLog = (*DB)(nil)
@@ -32,12 +35,14 @@ type wireQueue struct {
 	since   time.Time // the first of records came
 	timer   *time.Timer
 	stopped bool
-	most    int64 // stored in all
+	most    int64    // stored in all
+	erased  []string // runs that were erased lately: nothing more is kept of them
 }
 
 // wireRow is a record as it is stored.
 type wireRow struct {
 	statement
+	run  string
 	size int
 }
 
@@ -47,7 +52,7 @@ func (db *DB) RecordWire(r *orchestrator.WireRecord) {
 	row := wireRowOf(r)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.stopped {
+	if q.stopped || r.RunID != "" && slices.Contains(q.erased, r.RunID) {
 		return
 	}
 	if len(q.records) >= wireQueued || q.bytes+row.size > wireWaits {
@@ -70,7 +75,7 @@ func wireRowOf(r *orchestrator.WireRecord) *wireRow {
 	header := maskHeader(r.Header)
 	request, response := cut(maskBody(r.Request)), cut(maskBody(r.Response))
 	size := len(header) + len(request) + len(response) + len(r.URL) + 256
-	return &wireRow{size: size, statement: statement{
+	return &wireRow{run: r.RunID, size: size, statement: statement{
 		query: `INSERT INTO wire (size, run, task, at, inbound, peer, method, dialect, url, status, took, first, last, error,
 			header, request, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		args: []any{
@@ -81,6 +86,21 @@ func wireRowOf(r *orchestrator.WireRecord) *wireRow {
 }
 
 func cut(body []byte) []byte { return body[:min(len(body), wireBody):min(len(body), wireBody)] }
+
+// erase drops the records of runs that are being erased. An exchange may end, and be recorded, after its run is gone: it
+// is remembered for a while which those are.
+func (q *wireQueue) erase(runs map[string]bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.records = slices.DeleteFunc(q.records, func(r *wireRow) bool {
+		if runs[r.run] {
+			q.bytes -= r.size
+		}
+		return runs[r.run]
+	})
+	q.erased = slices.AppendSeq(q.erased, maps.Keys(runs))
+	q.erased = q.erased[max(0, len(q.erased)-wireErased):]
+}
 
 // due reports whether records have waited that long.
 func (q *wireQueue) due(wait time.Duration) bool {
