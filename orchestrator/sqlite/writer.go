@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type writer struct {
 
 	// The rest belongs to the writer's goroutine.
 	seq      int64
+	group    int                   // ops in the last transaction
 	keys     [2]keys               // of conversations and runs
 	failed   *failures             // runs that miss an event
 	events   []*orchestrator.Event // of the open transaction
@@ -156,6 +158,7 @@ func (w *writer) run() {
 	probe.Stop()
 	probing := false
 	for {
+		w.gather()
 		w.mu.Lock()
 		ops, closed := w.queue, w.closed
 		w.queue = nil
@@ -163,6 +166,7 @@ func (w *writer) run() {
 
 		for len(ops) > 0 {
 			n := groupSize(ops)
+			w.group = n
 			w.commit(ops[:n])
 			ops = ops[n:]
 		}
@@ -187,6 +191,23 @@ func (w *writer) run() {
 		case <-probe.C:
 			w.probe()
 		}
+	}
+}
+
+// gather lets those who are about to queue something do so first, where several did the last time: a commit costs the
+// same for one as for all of them. It waits for nobody who is not running already, and not at all for a lone caller.
+func (w *writer) gather() {
+	if w.group < 2 {
+		return
+	}
+	for queued := 0; ; runtime.Gosched() {
+		w.mu.Lock()
+		n := len(w.queue)
+		w.mu.Unlock()
+		if n == queued {
+			return
+		}
+		queued = n
 	}
 }
 
