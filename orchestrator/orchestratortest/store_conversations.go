@@ -328,7 +328,8 @@ func storeSearchPages(t *testing.T, open OpenStore) {
 }
 
 func storeErase(t *testing.T, open OpenStore) {
-	s := newStore(t, open)
+	place := t.TempDir()
+	s := openStore(t, open, place)
 	if err := s.Erase(t.Context(), "none"); err == nil {
 		t.Error("erased a conversation that is not there")
 	}
@@ -395,7 +396,13 @@ func storeErase(t *testing.T, open OpenStore) {
 	}
 	storeSame(t, storeCollect(t, s.ReadRun(t.Context(), "rb", 0)), b.Events)
 
-	// What comes later has numbers of its own, also in a conversation with the same id.
+	// What comes later has numbers of its own, also in a conversation with the same id, after all was erased and the
+	// store was opened again.
+	if err := s.Erase(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = openStore(t, open, place)
 	storeWrite(t, s, &orchestrator.Batch{Events: []orchestrator.NewEvent{storeEvent("rc", "a", 1)}})
 	again := storeCollect(t, s.ReadConversation(t.Context(), "a", 0))
 	if len(again) != 1 || again[0].Seq <= head {

@@ -157,6 +157,9 @@ func storeDurable(t *testing.T, open OpenStore) {
 		all := storeCollect(t, s.ReadRun(t.Context(), "r", 0))
 		storeRising(t, all)
 		storeSame(t, all, want)
+		storeSame(t, storeTake(t, len(want), func(ctx context.Context) iter.Seq2[[]*orchestrator.Event, error] {
+			return s.FollowConversation(ctx, "c", 0)
+		}), want)
 		head, err := s.Head(t.Context())
 		if err != nil || head <= last || head != all[len(all)-1].Seq {
 			t.Fatalf("Head = %d, %v after %d", head, err, last)

@@ -2,11 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"parley/a2a"
 	"parley/orchestrator"
 )
 
@@ -76,5 +78,59 @@ func TestOpen(t *testing.T) {
 	}
 	if n != 1 {
 		t.Fatalf("%d events after reopening, want 1", n)
+	}
+}
+
+// TestFailsAlone: of those that share a transaction, the one at fault fails alone, and all hear of it in order.
+func TestFailsAlone(t *testing.T) {
+	t.Parallel()
+	db := open(t, t.TempDir(), nil)
+	busy, goOn := make(chan struct{}), make(chan struct{})
+	go db.writer.waitFor(context.Background(), &op{do: func(*conn) error {
+		close(busy)
+		<-goOn
+		return nil
+	}})
+	<-busy
+	// Two tokens with one hash cannot be: that shows in the middle of the transaction, after events were written.
+	token := func(id string) []*orchestrator.Token { return []*orchestrator.Token{{ID: id, Hash: [32]byte{1}}} }
+	event := func(run string) []orchestrator.NewEvent {
+		return []orchestrator.NewEvent{{RunID: run, ConversationID: "c", Kind: orchestrator.EventFault, JSON: []byte(`1`)}}
+	}
+	var ended []string
+	done := make(chan struct{})
+	for _, b := range []*orchestrator.Batch{
+		{Events: event("a"), Tokens: token("1")},
+		{Events: event("b"), Tokens: token("2")},
+		{Events: event("c"), Items: []*orchestrator.Item{{ConversationID: "c", Text: "hello"}}},
+		{Events: event("b")},
+		{Settings: map[string]string{"x": "y"}},
+	} {
+		db.Enqueue(b, func(entries []*a2a.Entry, err error) {
+			s := fmt.Sprint(len(entries), err == nil)
+			if len(b.Items) > 0 {
+				s += fmt.Sprint(b.Items[0].ID)
+			}
+			if ended = append(ended, s); b.Settings != nil {
+				close(done)
+			}
+		})
+	}
+	close(goOn)
+	<-done
+	if got, want := fmt.Sprint(ended), "[1 true 0 false 1 true1 0 false 0 true]"; got != want {
+		t.Errorf("ended %s, want %s", got, want)
+	}
+	var got []string
+	for events, err := range db.ReadConversation(t.Context(), "c", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			got = append(got, fmt.Sprint(e.RunID, e.Seq))
+		}
+	}
+	if want := "[a1 c2]"; fmt.Sprint(got) != want {
+		t.Errorf("stored %v, want %s", got, want)
 	}
 }
