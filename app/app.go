@@ -110,7 +110,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.store = newStore(db)
-	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Logger: a.log}); err != nil {
+	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Passphrase: vault.NewSecret(cfg.Passphrase), Logger: a.log}); err != nil {
 		a.log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
 		a.vault = vault.InMemory()
 	}

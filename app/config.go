@@ -18,16 +18,17 @@ type Config struct {
 	Version string
 	Logger  *slog.Logger // nil discards
 
-	UI        string // listen address of the page; "" = DefaultUI, or the next free port
-	A2A       string // listen address for A2A clients; "" = DefaultA2A, or the next free port
-	GRPC      string // accepted, and logged as off: there is no gRPC yet
-	OpenA2A   bool   // nobody on this machine needs a token for our own agent and the demo agents
-	PublicURL string // under which A2A clients reach the A2A address from elsewhere
-	TLSCert   string // PEM files; both or none
-	TLSKey    string
-	EnvToken  string     // also lets a caller named "env" in, to every agent
-	Demo      DemoAgents // nil: no demo agents
-	Debug     string     // loopback address for profiles; "" = none
+	UI         string // listen address of the page; "" = DefaultUI, or the next free port
+	A2A        string // listen address for A2A clients; "" = DefaultA2A, or the next free port
+	GRPC       string // accepted, and logged as off: there is no gRPC yet
+	OpenA2A    bool   // nobody on this machine needs a token for our own agent and the demo agents
+	PublicURL  string // under which A2A clients reach the A2A address from elsewhere
+	TLSCert    string // PEM files; both or none
+	TLSKey     string
+	Passphrase string     // locks stored credentials where the system has no keychain; "" = then they are not stored
+	EnvToken   string     // also lets a caller named "env" in, to every agent
+	Demo       DemoAgents // nil: no demo agents
+	Debug      string     // loopback address for profiles; "" = none
 }
 
 // The default addresses. On a machine where one is taken the next free port is.

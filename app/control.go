@@ -131,7 +131,7 @@ func (c *Control) Stream(ctx context.Context, verb string, in any, each func(lin
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
-			return err
+			return fmt.Errorf("Parley ended before it had answered: %w", err) //nolint:staticcheck // a name
 		}
 		var fail controlFailure
 		if json.Unmarshal(line, &fail) == nil && fail.Fault != nil && fail.Fault.What != "" {

@@ -93,6 +93,13 @@ func (e *env) agentsAddCmd() *cobra.Command {
 			if len(added) == 0 {
 				return errQuiet
 			}
+			if find.Credential != nil {
+				var s app.Status
+				if err := ctl.Call(ctx, "status", struct{}{}, &s); err != nil {
+					return err
+				}
+				fmt.Fprintln(e.stderr, s.Secrets)
+			}
 			return e.print(added, func() {
 				for _, a := range added {
 					fmt.Fprintf(e.stdout, "%s\t%s\t%s\n", a.ID, a.Name, a.Speaks)

@@ -158,7 +158,7 @@ func (e *env) control(ctx context.Context) (*app.Control, func(), error) {
 		return c, func() {}, nil
 	}
 	quiet := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	a, err := app.Open(ctx, &app.Config{Data: dir, Version: version(), Logger: quiet})
+	a, err := app.Open(ctx, &app.Config{Data: dir, Version: version(), Passphrase: os.Getenv("PARLEY_PASSPHRASE"), Logger: quiet})
 	if errors.Is(err, app.ErrRunning) { // it started in between
 		c, err := app.Dial(ctx, dir)
 		return c, func() {}, err

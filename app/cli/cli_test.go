@@ -1,8 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,32 +34,118 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// ready FILE waits for the ready line in a file and sets the variables it names, in capitals.
+			"ready": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: ready file")
+				}
+				wait(ts, "a ready line in "+args[0], func() bool {
+					b, _ := os.ReadFile(ts.MkAbs(args[0]))
+					if !bytes.HasPrefix(b, []byte("ready ")) || !bytes.HasSuffix(b, []byte("\n")) {
+						return false
+					}
+					for field := range strings.FieldsSeq(string(b)) {
+						if name, value, ok := strings.Cut(field, "="); ok {
+							ts.Setenv(strings.ToUpper(name), value)
+						}
+					}
+					return true
+				})
+			},
+			// task STATE VARIABLE waits for a task in a state and sets a variable to its id.
+			"task": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: task STATE VARIABLE")
+				}
+				wait(ts, "a task in "+args[0], func() bool {
+					var tasks []taskView
+					if call(ts, "task.list", app.TaskRef{}, &tasks) != nil {
+						return false
+					}
+					for _, t := range tasks {
+						if t.Status.State == "TASK_STATE_"+args[0] {
+							ts.Setenv(args[1], t.ID)
+							return true
+						}
+					}
+					return false
+				})
+			},
+			// signin waits for a task that needs a sign-in, and signs in on the page it names.
+			"signin": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: signin TASK")
+				}
+				ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+				defer stop()
+				ctl, err := app.Dial(ctx, ts.Getenv("PARLEY_DATA"))
+				ts.Check(err)
+				done := errors.New("done")
+				err = ctl.Stream(ctx, "task.subscribe", app.TaskRef{ID: args[0]}, func(raw []byte) error {
+					var l app.Line
+					if err := json.Unmarshal(raw, &l); err != nil || l.Kind != "ask" {
+						return err
+					}
+					resp, err := http.PostForm(l.Ask.Links[0].URL, url.Values{"decision": {"yes"}})
+					if err != nil {
+						return err
+					}
+					resp.Body.Close()
+					return done
+				})
+				if !errors.Is(err, done) {
+					ts.Fatalf("signin: %v", err)
+				}
+			},
+			// draining waits until the server that was told to end turns calls away.
+			"draining": func(ts *testscript.TestScript, neg bool, args []string) {
+				wait(ts, "the server drains", func() bool {
+					resp, err := http.Get(ts.Getenv("A2A") + ".well-known/agent-card.json")
+					if err != nil {
+						return true
+					}
+					resp.Body.Close()
+					return resp.StatusCode == http.StatusServiceUnavailable
+				})
+			},
 			// serving waits until a program serves the data directory.
 			"serving": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 0 {
 					ts.Fatalf("usage: serving")
 				}
-				ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-				defer stop()
-				tick := time.NewTicker(20 * time.Millisecond)
-				defer tick.Stop()
-				for {
-					if c, err := app.Dial(ctx, ts.Getenv("PARLEY_DATA")); err == nil {
-						var s app.Status
-						if err := c.Call(ctx, "status", struct{}{}, &s); err == nil && s.Serving {
-							ts.Setenv("A2A", s.A2A)
-							ts.Setenv("UI", s.UI)
-							ts.Setenv("DEMO", s.Demo)
-							return
-						}
+				wait(ts, "somebody serves "+ts.Getenv("PARLEY_DATA"), func() bool {
+					var s app.Status
+					if call(ts, "status", struct{}{}, &s) != nil || !s.Serving {
+						return false
 					}
-					select {
-					case <-ctx.Done():
-						ts.Fatalf("nobody serves %s", ts.Getenv("PARLEY_DATA"))
-					case <-tick.C:
-					}
-				}
+					ts.Setenv("A2A", s.A2A)
+					ts.Setenv("UI", s.UI)
+					ts.Setenv("DEMO", s.Demo)
+					return true
+				})
 			},
 		},
 	})
+}
+
+// call asks the program that has the script's data directory.
+func call(ts *testscript.TestScript, verb string, in, out any) error {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	c, err := app.Dial(ctx, ts.Getenv("PARLEY_DATA"))
+	if err != nil {
+		return err
+	}
+	return c.Call(ctx, verb, in, out)
+}
+
+// wait waits for what becomes true soon.
+func wait(ts *testscript.TestScript, what string, ok func() bool) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			ts.Fatalf("it did not happen: %s", what)
+		}
+	}
 }

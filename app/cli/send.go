@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (e *env) follow(ctx context.Context, ctl *app.Control, verb string, in any,
 // answer puts an ask at the prompt. Without anybody to answer, the ask stays open and the program ends with exitAsking.
 func (e *env) answer(ctx context.Context, ctl *app.Control, ask *app.AskInfo, answers *bufio.Reader) error {
 	w := e.stderr
-	fmt.Fprintf(w, "%s asks: %s\n", ask.Agent, ask.Prompt)
+	fmt.Fprintf(w, "%s asks: %s\n", cmp.Or(ask.Agent, "Parley"), ask.Prompt)
 	for i, c := range ask.Choices {
 		fmt.Fprintf(w, "  %d  %s  %s\n", i+1, c.Label, c.Detail)
 	}
@@ -220,11 +221,14 @@ func (p *printer) status(s *a2a.TaskStatus) {
 		return // the ask says it
 	}
 	p.state = s.State
-	if text == "" && s.State == a2a.TaskStateCompleted {
+	p.line()
+	if s.State == a2a.TaskStateCompleted { // what is said at the end is part of the answer
+		if s.Message != nil {
+			p.parts(s.Message.Parts)
+		}
 		return
 	}
-	p.line()
-	fmt.Fprintf(p.stderr, "[%s] %s\n", plainState(s.State), text)
+	fmt.Fprintln(p.stderr, strings.TrimSpace("["+plainState(s.State)+"] "+text))
 }
 
 // line ends an open line.

@@ -50,7 +50,7 @@ func (e *env) config(o *serverOptions) (*app.Config, error) {
 	}
 	cfg := o.Config
 	cfg.Data, cfg.Version, cfg.Logger = dir, version(), e.logger()
-	cfg.EnvToken = os.Getenv("PARLEY_A2A_TOKEN")
+	cfg.EnvToken, cfg.Passphrase = os.Getenv("PARLEY_A2A_TOKEN"), os.Getenv("PARLEY_PASSPHRASE")
 	switch o.auth {
 	case "token":
 	case "none":
@@ -70,7 +70,8 @@ func (e *env) serveCmd() *cobra.Command {
 		Use: "serve", Short: "Serve the page and the A2A agents",
 		Long: "Serves until it is told to stop (SIGTERM or Ctrl-C drain, a second one ends it at once). When it is ready " +
 			"it prints one line on stdout:\n  ready ui=<link, good once> a2a=<url> data=<dir>\nThe environment variable " +
-			"PARLEY_A2A_TOKEN adds a token that reaches every agent, for a caller named env.",
+			"PARLEY_A2A_TOKEN adds a token that reaches every agent, for a caller named env; PARLEY_PASSPHRASE locks the " +
+			"credentials of agents on a machine without a keychain.",
 		Args: cobra.NoArgs,
 	}
 	o := e.serverFlags(c, false)
