@@ -145,22 +145,6 @@ func (db *DB) RunsOf(ctx context.Context, conversation string) ([]*orchestrator.
 		AND r.open = 1 ORDER BY r.key`, conversation)
 }
 
-// Received returns the receipt of a message.
-func (db *DB) Received(ctx context.Context, scope, principal, messageID string) (*orchestrator.Receipt, error) {
-	r := &orchestrator.Receipt{Scope: scope, Principal: principal, MessageID: messageID}
-	var digest []byte
-	var at int64
-	err := db.read.QueryRowContext(ctx, `SELECT digest, run, after, at FROM receipts
-		WHERE scope = ? AND principal = ? AND message = ?`, scope, principal, messageID).
-		Scan(&digest, &r.RunID, &r.After, &at)
-	if err != nil {
-		return nil, missing(err)
-	}
-	copy(r.Digest[:], digest)
-	r.At = fromMilli(at)
-	return r, nil
-}
-
 func (b *batch) step(s *orchestrator.Step) {
 	b.add(`INSERT INTO steps (run, id, agent, attempt, message, state, child_task, child_context, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -80,6 +80,10 @@ type DB struct {
 
 	closing  sync.Once
 	closeErr error
+
+	received   *received
+	background sync.WaitGroup     // what reads on after Open
+	stop       context.CancelFunc // of background
 }
 
 var _ orchestrator.Store = (*DB)(nil)
@@ -94,7 +98,7 @@ const (
 // Open opens the store in a directory, which is made when it is absent, and brings an older one up to date.
 func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 	o = o.defaults()
-	db := &DB{dir: dir, path: filepath.Join(dir, fileName), options: o, log: o.Logger, now: o.Now}
+	db := &DB{dir: dir, path: filepath.Join(dir, fileName), options: o, log: o.Logger, now: o.Now, received: newReceived()}
 	if v, n, _ := sqlite3.Version(); n < minVersion {
 		return nil, fmt.Errorf("this program was built with SQLite %s, which is too old", v)
 	}
@@ -138,6 +142,9 @@ func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 		db.read.Close()
 		return nil, unreadable(db.path, err)
 	}
+	var reading context.Context
+	reading, db.stop = context.WithCancel(context.WithoutCancel(ctx))
+	db.background.Go(func() { db.received.load(reading, db) })
 	return db, nil
 }
 
@@ -158,6 +165,8 @@ const seqCounter = "events.seq"
 // Changes end. It may be called twice.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
+		db.stop()
+		db.background.Wait()
 		clean, err := db.writer.close()
 		db.hub.close()
 		err = errors.Join(err, db.read.Close())

@@ -343,6 +343,7 @@ func (w *writer) write(o *op) error {
 	b := o.batch
 	b.given = b.given[:0]
 	if b.receipt != nil {
+		w.db.received.add(b.receipt[0].(string), b.receipt[1].(string), b.receipt[2].(string))
 		switch n, err := w.c.changed(insertReceipt, b.receipt...); {
 		case err != nil:
 			return err
