@@ -171,7 +171,7 @@ func (c *Client) post(ctx context.Context, u *url.URL, d wire.Dialect, op wire.O
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept-Encoding", "identity") // counting is simpler, and streams come without delay
 	if op == wire.OpStream || op == wire.OpSubscribe {
-		h.Set("Accept", "text/event-stream, application/json")
+		h.Set("Accept", "text/event-stream") // this alone: there are servers that compare it
 	} else {
 		h.Set("Accept", "application/json, application/a2a+json")
 	}
