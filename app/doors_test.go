@@ -151,9 +151,15 @@ func TestRevokedToken(t *testing.T) {
 	if r := p.call("", token, "ListTasks", "{}"); r.StatusCode != 200 {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
+	eventually(t, "its use is known", func() bool { return verb[[]app.TokenInfo](p, "token.list", struct{}{})[0].Used != nil })
 	verb[struct{}](p, "token.revoke", app.Named{ID: "gone"})
 	if r := p.call("", token, "ListTasks", "{}"); r.StatusCode != 401 {
 		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	p.stop()
+	p = startIn(t, p.dir)
+	if r := p.call("", token, "ListTasks", "{}"); r.StatusCode != 401 {
+		t.Errorf("after a restart: %d %s", r.StatusCode, r.body)
 	}
 }
 

@@ -26,7 +26,6 @@ const tokenPrefix = "parley_"
 // no query, until it is changed here.
 type tokens struct {
 	store orchestrator.Store
-	env   [32]byte // hash of the environment's token; zero = none
 
 	mu     sync.Mutex
 	byHash map[[32]byte]*client
@@ -35,26 +34,46 @@ type tokens struct {
 
 // client is an authenticated caller.
 type client struct {
-	*orchestrator.Token
-	limit *rate.Limiter // nil = no limit
+	*orchestrator.Token               // never changed
+	limit               *rate.Limiter // nil = no limit
+	used                time.Time     // as stored, or on its way there; under tokens.mu
 }
+
+// usedEvery is how exactly it is known when a token was used last.
+const usedEvery = time.Minute
 
 func newTokens(store orchestrator.Store, env string) *tokens {
 	t := &tokens{store: store, byHash: map[[32]byte]*client{}, byID: map[string]*client{}}
 	if env != "" {
-		t.env = sha256.Sum256([]byte(env))
-		t.remember(&orchestrator.Token{ID: envPrincipal, Name: envPrincipal, Hash: t.env, Agents: []string{"*"}, Credentials: true})
+		t.remember(&orchestrator.Token{
+			ID: envPrincipal, Name: envPrincipal, Hash: sha256.Sum256([]byte(env)), Agents: []string{"*"}, Credentials: true,
+		})
 	}
 	return t
 }
 
-func (t *tokens) remember(k *orchestrator.Token) *client {
-	c := &client{Token: k}
+// learn remembers a token as it was read, unless it became known, or was revoked, meanwhile.
+func (t *tokens) learn(k *orchestrator.Token) *client {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.byID[k.ID]; c != nil {
+		return c
+	}
+	return t.put(k)
+}
+
+// remember takes a token in place of what was known of it.
+func (t *tokens) remember(k *orchestrator.Token) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put(k)
+}
+
+func (t *tokens) put(k *orchestrator.Token) *client {
+	c := &client{Token: k, used: k.Used}
 	if k.RatePerMin > 0 {
 		c.limit = rate.NewLimiter(rate.Limit(float64(k.RatePerMin)/60), k.RatePerMin)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.byHash[k.Hash], t.byID[k.ID] = c, c
 	return c
 }
@@ -72,12 +91,28 @@ func (t *tokens) lookup(ctx context.Context, hash [32]byte) (string, bool, error
 		if err != nil {
 			return "", false, err
 		}
-		c = t.remember(k)
+		c = t.learn(k)
 	}
 	if !c.Revoked.IsZero() {
 		return "", false, nil
 	}
+	t.note(c)
 	return c.ID, true, nil
+}
+
+// note stores that a token is being used. It queues that with t.mu held: a token that is revoked meanwhile is stored as
+// revoked after this.
+func (t *tokens) note(c *client) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.ID == envPrincipal || now.Sub(c.used) < usedEvery || t.byID[c.ID] != c {
+		return
+	}
+	c.used = now
+	k := *c.Token
+	k.Used = now
+	t.store.Enqueue(&orchestrator.Batch{Tokens: []*orchestrator.Token{&k}}, nil)
 }
 
 func (t *tokens) client(principal string) *client {
@@ -165,11 +200,8 @@ func (t *tokens) revoke(ctx context.Context, id string) error {
 	}
 	k := *all[i]
 	k.Revoked = time.Now()
-	if err := t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{&k}}); err != nil {
-		return err
-	}
-	t.remember(&k)
-	return nil
+	t.remember(&k) // first, so that nothing is stored of its use after it
+	return t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{&k}})
 }
 
 func tokenInfo(k *orchestrator.Token) TokenInfo {
