@@ -38,9 +38,21 @@ func TestDoorsWithoutToken(t *testing.T) {
 		}
 	}
 	for _, request := range [][2]string{
-		{"POST", ""}, {"GET", ""}, {"POST", "rpc"}, {"OPTIONS", ""}, {"DELETE", "x"}, {"POST", "agents/echo"}, {"POST", "agents/echo/rpc"},
-		{"GET", "agents/echo/" + cardPath}, {"GET", "agents/echo/" + oldCardPath}, {"GET", "agents/nobody/" + cardPath},
-		{"POST", "agents/nobody"}, {"GET", "agents/"}, {"POST", "hooks/x"}, {"GET", "anything"}, {"GET", "//" + cardPath},
+		{"POST", ""},
+		{"GET", ""},
+		{"POST", "rpc"},
+		{"OPTIONS", ""},
+		{"DELETE", "x"},
+		{"POST", "agents/echo"},
+		{"POST", "agents/echo/rpc"},
+		{"GET", "agents/echo/" + cardPath},
+		{"GET", "agents/echo/" + oldCardPath},
+		{"GET", "agents/nobody/" + cardPath},
+		{"POST", "agents/nobody"},
+		{"GET", "agents/"},
+		{"POST", "hooks/x"},
+		{"GET", "anything"},
+		{"GET", "//" + cardPath},
 		{"GET", "%2e/" + cardPath + "/x"},
 	} {
 		for _, token := range []string{"", "wrong", strings.ToUpper(envToken), envToken + "x"} {
@@ -97,9 +109,20 @@ func TestTokenScopes(t *testing.T) {
 		token, path string
 		status      int
 	}{
-		{own, "", 200}, {own, "agents/echo", 404}, {named, "", 200}, {named, "agents/echo", 200}, {named, "agents/bench", 404},
-		{all, "agents/bench", 200}, {all, "agents/nobody", 404}, {all, "agents/files", 404}, {envToken, "agents/travel", 200},
-		{all, "agents/agent", 404}, {all, "agents/auto", 404}, {all, "agents/", 404}, {all, "agents/echo/other", 404}, {all, "other", 404},
+		{own, "", 200},
+		{own, "agents/echo", 404},
+		{named, "", 200},
+		{named, "agents/echo", 200},
+		{named, "agents/bench", 404},
+		{all, "agents/bench", 200},
+		{all, "agents/nobody", 404},
+		{all, "agents/files", 404},
+		{envToken, "agents/travel", 200},
+		{all, "agents/agent", 404},
+		{all, "agents/auto", 404},
+		{all, "agents/", 404},
+		{all, "agents/echo/other", 404},
+		{all, "other", 404},
 	} {
 		if r := p.call(tt.path, tt.token, "ListTasks", "{}"); r.StatusCode != tt.status {
 			t.Errorf("/%s: %d, want %d: %s", tt.path, r.StatusCode, tt.status, r.body)
@@ -128,9 +151,11 @@ func TestReadOnlyToken(t *testing.T) {
 	token := p.token(app.TokenInfo{Agents: []string{"echo"}, ReadOnly: true})
 	for _, path := range []string{"", "agents/echo"} {
 		for _, c := range [][2]string{
-			{"SendMessage", say("m", "hi")}, {"SendStreamingMessage", say("m", "hi")},
+			{"SendMessage", say("m", "hi")},
+			{"SendStreamingMessage", say("m", "hi")},
 			{"message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}`},
-			{"CancelTask", about("x")}, {"tasks/cancel", about("x")},
+			{"CancelTask", about("x")},
+			{"tasks/cancel", about("x")},
 		} {
 			if r := p.call(path, token, c[0], c[1]); r.StatusCode != 403 || !strings.Contains(r.get("error.message"), "only read") {
 				t.Errorf("/%s %s: %d %s", path, c[0], r.StatusCode, r.body)
@@ -231,9 +256,12 @@ func TestContentTypes(t *testing.T) {
 		status int
 		header []string
 	}{
-		{200, []string{"Content-Type", ""}}, {200, []string{"Content-Type", "application/json; charset=utf-8"}},
-		{200, []string{"Content-Type", "application/a2a+json"}}, {415, []string{"Content-Type", "", "Origin", "http://evil.example"}},
-		{415, []string{"Content-Type", "text/plain"}}, {415, []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{200, []string{"Content-Type", ""}},
+		{200, []string{"Content-Type", "application/json; charset=utf-8"}},
+		{200, []string{"Content-Type", "application/a2a+json"}},
+		{415, []string{"Content-Type", "", "Origin", "http://evil.example"}},
+		{415, []string{"Content-Type", "text/plain"}},
+		{415, []string{"Content-Type", "application/x-www-form-urlencoded"}},
 		{415, []string{"Content-Encoding", "gzip"}},
 	} {
 		r := p.call("", envToken, "ListTasks", "{}", tt.header...)

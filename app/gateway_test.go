@@ -126,8 +126,12 @@ func TestForeignTasks(t *testing.T) {
 	foreign := strings.ReplaceAll
 	unknown := "11111111-2222-7333-8444-555555555555"
 	for _, c := range [][2]string{
-		{"GetTask", about(task)}, {"CancelTask", about(task)}, {"SubscribeToTask", about(task)}, {"tasks/get", about(task)},
-		{"tasks/resubscribe", about(task)}, {"SendMessage", say("x", "hi", fmt.Sprintf(`,"taskId":%q`, task))},
+		{"GetTask", about(task)},
+		{"CancelTask", about(task)},
+		{"SubscribeToTask", about(task)},
+		{"tasks/get", about(task)},
+		{"tasks/resubscribe", about(task)},
+		{"SendMessage", say("x", "hi", fmt.Sprintf(`,"taskId":%q`, task))},
 	} {
 		for path, token := range map[string]string{"agents/bench": b, "agents/echo": a, "": a} {
 			r := p.call(path, token, c[0], c[1])

@@ -38,5 +38,7 @@ func (a allowed) Cancel(ctx context.Context, principal string, r *a2a.CancelRequ
 
 var errReadOnlyToken = &a2a.Error{Kind: a2a.KindForbidden, Message: "this token may only read: get, list and subscribe"}
 
-var _ a2aserver.Tasks = runTasks{}
-var _ a2aserver.Tasks = allowed{}
+var (
+	_ a2aserver.Tasks = runTasks{}
+	_ a2aserver.Tasks = allowed{}
+)
