@@ -35,7 +35,7 @@ func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
 		v.Title, v.Goes = "It may have arrived. Send again?", ""
 	default:
 		v.Title = v.Speaker.Name + " needs your answer"
-		if len([]rune(prompt)) <= 90 && !strings.ContainsAny(prompt, "\n*`[_#<|") && prompt != "" {
+		if len([]rune(prompt)) <= 120 && !strings.ContainsAny(prompt, "\n*`[_#<|") && prompt != "" {
 			v.Title, prompt = prompt, ""
 		}
 		if a.Schema != nil {

@@ -142,7 +142,7 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		defer s.rooms.put(room)
-		shot := room.shot(ctx)
+		shot := room.shot()
 		v.Open, v.Pulse = shot.open, shot.pulse
 		p.Live.Room, p.Live.Seq = room.name, shot.seq
 		if shot.last > tr.last {

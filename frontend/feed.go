@@ -3,6 +3,7 @@ package frontend
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 )
 
@@ -82,7 +83,7 @@ func (f *feed) after(seq int64) (frames []sent, head int64, wake <-chan struct{}
 	if n < 0 || n > int64(len(f.frames)) {
 		return nil, f.seq, f.wake, false
 	}
-	return f.frames[len(f.frames)-int(n):], f.seq, f.wake, true
+	return slices.Clone(f.frames[len(f.frames)-int(n):]), f.seq, f.wake, true
 }
 
 func (f *feed) head() int64 {

@@ -174,31 +174,7 @@ func (s *Site) leave(w http.ResponseWriter, r *http.Request, agent, address stri
 	return s.write(w, r, http.StatusOK, view.LeavePage(p, s.speaker(r.Context(), agent), address, host, u.Scheme == "http" && !loopback))
 }
 
-// openURL opens an address in the person's browser, for a window that cannot.
-func (s *Site) openURL(w http.ResponseWriter, r *http.Request) error {
-	if s.opts.Shell == nil {
-		return errNoPage
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	address := r.FormValue("url")
-	u, err := url.Parse(address)
-	if err != nil {
-		return badRequest("This is not an address.")
-	}
-	if _, ok := safe(address); !ok {
-		return badRequest("This address cannot be opened safely.")
-	}
-	if u.Host == r.Host { // one of our own: it needs no other window
-		return badRequest("This address is a page of Parley.")
-	}
-	if err := s.opts.Shell.OpenURL(address); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// spill buffers a long answer and sends it piece by piece.
+// newSpill buffers a long answer and sends it piece by piece.
 func newSpill(w http.ResponseWriter) *bufio.Writer { return bufio.NewWriterSize(w, 64<<10) }
 
 // abort ends an answer that has begun: the reader must not take half of it for the whole.

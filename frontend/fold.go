@@ -27,7 +27,6 @@ type running struct {
 	ended    bool
 	pieces   []*piece
 	asks     []*orchestrator.Ask
-	fault    *orchestrator.Fault
 
 	// What a window does not show yet.
 	fresh     bool // nothing at all

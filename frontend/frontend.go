@@ -23,14 +23,6 @@ import (
 	"parley/orchestrator"
 )
 
-// Shell is what a window of our own can do that a page cannot. In a browser there is none.
-type Shell interface {
-	// OpenURL opens an address in the person's browser.
-	OpenURL(address string) error
-	// SetTitle names the window.
-	SetTitle(title string)
-}
-
 // Options of New; nil is fine.
 type Options struct {
 	Logger      *slog.Logger               // nil = discard

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"parley/a2a"
-	"parley/frontend/view"
 	"parley/orchestrator"
 )
 
@@ -60,20 +57,18 @@ func (s *Site) socket(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer s.wg.Done()
 	c.SetReadLimit(int64(a2a.Limits.WebSocketMessage))
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
-
-	h, err := greet(ctx, c)
+	// What is under way ends by itself when the site closes, so that the window hears why.
+	h, err := greet(r.Context(), c)
 	if err != nil {
 		_ = c.Close(websocket.StatusPolicyViolation, "say where you stand first")
 		return nil
 	}
+	ctx := c.CloseRead(r.Context())
 	s.log.InfoContext(ctx, "window live", "conversation", h.Conversation)
-	err = s.serve(c.CloseRead(ctx), c, h)
+	err = s.serve(ctx, c, h)
 	var bye closing
 	switch {
-	case errors.As(context.Cause(ctx), &bye):
+	case errors.As(err, &bye):
 		_ = c.Close(websocket.StatusGoingAway, string(bye))
 	case errors.Is(err, orchestrator.ErrNotFound):
 		_ = c.Close(websocket.StatusNormalClosure, "this chat is not here any more")
@@ -129,7 +124,7 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 		if room != nil {
 			frames, head, wake, ok := room.after(seq)
 			if !ok || seq < 0 {
-				f, err := room.catchUp(ctx, h.Last)
+				f, err := room.catchUp(h.Last)
 				if err != nil {
 					return err
 				}
@@ -158,6 +153,8 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
 		case <-roomWake:
 		case <-lobbyWake:
 		case <-ping.C:
@@ -169,107 +166,4 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 			}
 		}
 	}
-}
-
-// lobby is what every window shows: the bar of chats and agents. Only the newest matters.
-type lobby struct {
-	site *Site
-	poke chan struct{}
-
-	mu    sync.Mutex
-	n     int64
-	html  string
-	frame []byte
-	wake  chan struct{}
-	asked bool // somebody looks
-}
-
-func newLobby(s *Site) *lobby {
-	return &lobby{site: s, poke: make(chan struct{}, 1), wake: make(chan struct{})}
-}
-
-// since returns the newest frame when it is newer than n, and what to wait on.
-func (l *lobby) since(n int64) ([]byte, int64, <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.asked {
-		l.asked = true
-		l.mark()
-	}
-	if l.n > n {
-		return l.frame, l.n, nil
-	}
-	return nil, n, l.wake
-}
-
-func (l *lobby) mark() {
-	select {
-	case l.poke <- struct{}{}:
-	default:
-	}
-}
-
-// run reads the lists again whenever the store hints that they changed, not more often than sideEvery.
-func (l *lobby) run() {
-	ctx := l.site.ctx
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() {
-		for c := range l.site.store.Changes(ctx) {
-			if c.AgentID != "" {
-				l.site.people.forget()
-				l.site.pages.clear()
-			}
-			if c.ConversationID != "" {
-				l.site.rooms.touch(c.ConversationID)
-			}
-			if c.AgentID != "" || c.ConversationID != "" {
-				l.mark()
-			}
-		}
-	})
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.poke:
-		}
-		l.draw(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(sideEvery):
-		}
-	}
-}
-
-func (l *lobby) draw(ctx context.Context) {
-	l.mu.Lock()
-	asked := l.asked
-	l.mu.Unlock()
-	if !asked {
-		return
-	}
-	side, err := l.site.side(ctx, l.site.now())
-	if err != nil {
-		if ctx.Err() == nil {
-			l.site.log.WarnContext(ctx, "lists not read", "error", err)
-		}
-		return
-	}
-	html := draw(ctx, view.SideList(side))
-	count := ""
-	if side.Asking > 0 {
-		count = strconv.Itoa(side.Asking)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if html == l.html {
-		return
-	}
-	l.html = html
-	l.n++
-	l.frame = (&frame{Ops: []op{{"i", "chats", html}, {"i", "asking", count}}}).encode()
-	close(l.wake)
-	l.wake = make(chan struct{})
 }

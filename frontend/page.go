@@ -173,11 +173,12 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, status int, c templ
 // buffers hold a page while it is drawn.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// draw renders a component to a string; what it is given cannot fail.
+// draw renders a component to a string. What is drawn may be shown to others than who asked, so it is drawn whole even
+// when they have gone.
 func draw(ctx context.Context, c templ.Component) string {
 	var b strings.Builder
-	if err := c.Render(ctx, &b); err != nil {
-		return ""
+	if err := c.Render(context.WithoutCancel(ctx), &b); err != nil {
+		panic("frontend: " + err.Error()) // components draw from what they are given, which cannot fail
 	}
 	return b.String()
 }

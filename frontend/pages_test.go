@@ -266,7 +266,7 @@ func TestAnswer(t *testing.T) {
 	w.who.fails(&orchestrator.Fault{Kind: "ask-closed", What: "This question is closed already."})
 	w.form("/asks/race", map[string]string{"text": "x", "script": "1"}).want(t, 409, "closed already")
 	w.who.fails(&orchestrator.Fault{Kind: "x", What: "The store is full."})
-	r = w.form("/asks/race", map[string]string{"text": "kept", "script": "1"}).want(t, 422, "The store is full.", "kept")
+	w.form("/asks/race", map[string]string{"text": "kept", "script": "1"}).want(t, 422, "The store is full.", "kept")
 }
 
 func TestSignInLinks(t *testing.T) {
@@ -299,7 +299,7 @@ func TestConnect(t *testing.T) {
 	w.post("/connect", url.Values{"input": {" "}}).want(t, 400)
 	r := w.post("/connect", url.Values{"input": {"new.example"}}).want(t, 303)
 	page := r.Header.Get("Location")
-	r = w.get(page).want(t, 200, "Newcomer", "by Labs, version 3.4.0", "A2A v1.0 over JSON-RPC", "https://new.example", "https://cdn.new.example", "0.0.0.0", "Search", "wants a credential", "2 origins")
+	w.get(page).want(t, 200, "Newcomer", "by Labs, version 3.4.0", "A2A v1.0 over JSON-RPC", "https://new.example", "https://cdn.new.example", "0.0.0.0", "Search", "wants a credential", "2 origins")
 	if len(w.who.approved) != 0 {
 		t.Fatal("looking at a card approved it")
 	}
@@ -468,12 +468,15 @@ func TestExport(t *testing.T) {
 }
 
 // shell is a window that remembers what it was told.
-type shell struct{ opened []string }
+type shell struct {
+	opened []string
+	title  string
+}
 
 func (s *shell) OpenURL(a string) error { s.opened = append(s.opened, a); return nil }
-func (s *shell) SetTitle(string)        {}
+func (s *shell) SetTitle(t string)      { s.title = t }
 
-func TestOpenURL(t *testing.T) {
+func TestShell(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.post("/open", url.Values{"url": {"https://x.example/"}}).want(t, 404)
@@ -482,6 +485,10 @@ func TestOpenURL(t *testing.T) {
 	w.post("/open", url.Values{"url": {"https://x.example/"}}).want(t, 204)
 	for _, bad := range []string{"javascript:alert(1)", "file:///etc/passwd", "/c/1", w.srv.URL + "/c/1", "https://a@b.example/", ""} {
 		w.post("/open", url.Values{"url": {bad}}).want(t, 400)
+	}
+	w.post("/title", url.Values{"title": {"A chat · Parley"}}).want(t, 204)
+	if sh.title != "A chat · Parley" {
+		t.Errorf("the window is called %q", sh.title)
 	}
 	if d := cmp.Diff([]string{"https://x.example/"}, sh.opened); d != "" {
 		t.Error(d)

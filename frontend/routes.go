@@ -38,6 +38,7 @@ func (s *Site) routes() http.Handler {
 	page("GET /settings", s.settingsPage)
 	page("POST /settings", s.saveSettings)
 	page("POST /open", s.openURL)
+	page("POST /title", s.setTitle)
 
 	mux.Handle("GET /static/{name}", s.assets)
 	page("GET /ws", s.socket)

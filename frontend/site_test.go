@@ -28,11 +28,10 @@ var clock = time.Date(2026, 11, 20, 14, 5, 0, 0, time.UTC)
 // memory is a store in memory that also hints at changes and finds what a test says.
 type memory struct {
 	*orchestratortest.MemoryStore
-	mu    sync.Mutex
-	subs  []chan orchestrator.Change
-	hits  []orchestrator.Hit
-	seen  orchestrator.SearchQuery
-	items func(error) error
+	mu   sync.Mutex
+	subs []chan orchestrator.Change
+	hits []orchestrator.Hit
+	seen orchestrator.SearchQuery
 }
 
 func (m *memory) Changes(ctx context.Context) iter.Seq[orchestrator.Change] {

@@ -50,7 +50,7 @@ func (s *Site) item(ctx context.Context, it *orchestrator.Item, more bool) strin
 		return html
 	}
 	html, whole := s.drawItem(ctx, it, more)
-	if whole {
+	if whole && ctx.Err() == nil {
 		s.pages.put(key, html)
 	}
 	return html

@@ -41,6 +41,7 @@ export function page(): void {
 	document.addEventListener("toggle", framed, true);
 	all<HTMLSelectElement>("[data-kind]").forEach(kinds);
 	setInterval(tick, 1000);
+	if (native) tell("/title", { title: document.title });
 }
 
 const skew = Date.now() - Number(document.body.dataset.now);
@@ -58,7 +59,7 @@ function tick(): void {
 export function heard(): void {
 	for (const t of all<HTMLElement>("#pulse [data-age]")) t.dataset.age = String(Date.now() - skew);
 	const title = byId("title")?.textContent;
-	if (title) document.title = `${title} · Parley`;
+	if (title) titled(`${title} · Parley`);
 }
 
 function clock(ms: number): string {
@@ -99,10 +100,26 @@ function clicked(e: MouseEvent): void {
 	else if ((el = has('a[href="#side"]'))) { e.preventDefault(); side.toggleAttribute("data-open", true); side.querySelector<HTMLElement>("a")?.focus(); }
 	else if (has("[data-close-side]") || (side.hasAttribute("data-open") && !has("#side"))) side.removeAttribute("data-open");
 	else if ((el = has("dialog")) && el === at) (el as HTMLDialogElement).close();
-	else if (document.body.dataset.native !== undefined && (el = has('a[target="_blank"], a[href^="http"]'))) {
+	else if (has("[data-close]")) { e.preventDefault(); history.length > 1 ? history.back() : window.close(); }
+	else if (native && (el = has('a[target="_blank"], a[href^="http"]'))) {
+		// A window of our own has no tabs: our pages open in place, others in the person's browser.
 		e.preventDefault();
-		void fetch("/open", { method: "POST", body: new URLSearchParams({ url: (el as HTMLAnchorElement).href }) });
+		const to = new URL((el as HTMLAnchorElement).href);
+		to.origin === location.origin ? location.assign(to) : tell("/open", { url: to.href });
 	}
+}
+
+const native = document.body.dataset.native !== undefined;
+
+function tell(path: string, fields: Record<string, string>): void {
+	void fetch(path, { method: "POST", body: new URLSearchParams(fields) });
+}
+
+/** titled names the page, and the window where it is our own. */
+function titled(title: string): void {
+	if (title === document.title) return;
+	document.title = title;
+	if (native) tell("/title", { title });
 }
 
 function pressed(e: KeyboardEvent): void {

@@ -1,0 +1,113 @@
+package frontend
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/frontend/view"
+)
+
+// lobby is what every window shows: the bar of chats and agents. Only the newest matters.
+type lobby struct {
+	site *Site
+	poke chan struct{}
+
+	mu    sync.Mutex
+	n     int64
+	html  string
+	frame []byte
+	wake  chan struct{}
+	asked bool // somebody looks
+}
+
+func newLobby(s *Site) *lobby {
+	return &lobby{site: s, poke: make(chan struct{}, 1), wake: make(chan struct{})}
+}
+
+// since returns the newest frame when it is newer than n, and what to wait on.
+func (l *lobby) since(n int64) ([]byte, int64, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.asked {
+		l.asked = true
+		l.mark()
+	}
+	if l.n > n {
+		return l.frame, l.n, nil
+	}
+	return nil, n, l.wake
+}
+
+func (l *lobby) mark() {
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// run reads the lists again whenever the store hints that they changed, not more often than sideEvery.
+func (l *lobby) run() {
+	ctx := l.site.ctx
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for c := range l.site.store.Changes(ctx) {
+			if c.AgentID != "" {
+				l.site.people.forget()
+				l.site.pages.clear()
+			}
+			if c.ConversationID != "" {
+				l.site.rooms.touch(c.ConversationID)
+			}
+			if c.AgentID != "" || c.ConversationID != "" {
+				l.mark()
+			}
+		}
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.poke:
+		}
+		l.draw(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sideEvery):
+		}
+	}
+}
+
+func (l *lobby) draw(ctx context.Context) {
+	l.mu.Lock()
+	asked := l.asked
+	l.mu.Unlock()
+	if !asked {
+		return
+	}
+	side, err := l.site.side(ctx, l.site.now())
+	if err != nil {
+		if ctx.Err() == nil {
+			l.site.log.WarnContext(ctx, "lists not read", "error", err)
+		}
+		return
+	}
+	html := draw(ctx, view.SideList(side))
+	count := ""
+	if side.Asking > 0 {
+		count = strconv.Itoa(side.Asking)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if html == l.html {
+		return
+	}
+	l.html = html
+	l.n++
+	l.frame = (&frame{Ops: []op{{"i", "chats", html}, {"i", "asking", count}}}).encode()
+	close(l.wake)
+	l.wake = make(chan struct{})
+}
