@@ -25,15 +25,14 @@ import (
 
 // Options of New; nil is fine.
 type Options struct {
-	Logger      *slog.Logger               // nil = discard
-	Shell       Shell                      // nil in a browser
-	Version     string                     // shown in the settings
-	CheckOrigin func(*http.Request) bool   // for the WebSocket; nil = same host
-	Demo        bool                       // demo agents are at hand: the welcome offers them
-	Now         func() time.Time           // nil = time.Now
-	Linger      time.Duration              // how long a conversation stays followed without a window; 0 = 30 s
-	Handle      map[string]http.Handler    // further patterns, such as the storybook's while developing
-	Error       func(*http.Request, error) // told of every failure that was our own; nil = logged only
+	Logger      *slog.Logger             // nil = discard
+	Shell       Shell                    // nil in a browser
+	Version     string                   // shown in the settings
+	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
+	Demo        bool                     // demo agents are at hand: the welcome offers them
+	Now         func() time.Time         // nil = time.Now
+	Linger      time.Duration            // how long a conversation stays followed without a window; 0 = 30 s
+	Handle      map[string]http.Handler  // further patterns, such as the storybook's while developing
 }
 
 // Site is the page with all that is live in it.

@@ -114,9 +114,6 @@ func (s *Site) handle(h func(http.ResponseWriter, *http.Request) error) http.Han
 		status, fault := faultOf(err)
 		if status >= 500 {
 			s.log.ErrorContext(r.Context(), "page failed", "method", r.Method, "path", r.URL.Path, "error", err)
-			if s.opts.Error != nil {
-				s.opts.Error(r, err)
-			}
 		}
 		if scripted(r) {
 			_ = s.write(w, r, status, view.FaultCard(view.FaultOf(fault, "")))
