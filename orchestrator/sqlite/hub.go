@@ -130,14 +130,15 @@ func (t *tail) notify() {
 	}
 }
 
-// follow begins to follow a stream.
-func (h *hub) follow(s stream) *follower {
+// follow begins to follow a stream, for a reader that has everything up to seq.
+func (h *hub) follow(s stream, seq int64) *follower {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.tails[s]
 	if t == nil {
-		t = &tail{from: h.recent.from}
-		for _, e := range h.recent.events {
+		t = &tail{from: max(seq, h.recent.from)}
+		recent, _ := h.recent.after(t.from)
+		for _, e := range recent {
 			if s.holds(e) {
 				t.add(e)
 			}

@@ -65,7 +65,7 @@ func (db *DB) readStream(ctx context.Context, s stream, after int64) iter.Seq2[[
 
 func (db *DB) followStream(ctx context.Context, s stream, after int64) iter.Seq2[[]*orchestrator.Event, error] {
 	return func(yield func([]*orchestrator.Event, error) bool) {
-		f := db.hub.follow(s)
+		f := db.hub.follow(s, after)
 		defer f.leave()
 		for ctx.Err() == nil {
 			events, from, ok, closed := f.next(after)
