@@ -136,7 +136,7 @@ func (h *hub) follow(s stream, seq int64) *follower {
 	defer h.mu.Unlock()
 	t := h.tails[s]
 	if t == nil {
-		t = &tail{from: max(seq, h.recent.from)}
+		t = &tail{from: max(min(seq, h.head), h.recent.from)} // a cursor may be ahead of the log
 		recent, _ := h.recent.after(t.from)
 		for _, e := range recent {
 			if s.holds(e) {
