@@ -126,6 +126,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
 	a.driver = local.New(a.store, a.caller, &local.Options{Log: a.log})
+	a.store.erasing = a.driver.Forget
 	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = a.control.Serve(a.claim.socket) }()
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley/a2aserver"
+	"parley/frontend"
 )
 
 // Config says how the program runs. Data is required.
@@ -29,6 +30,9 @@ type Config struct {
 	EnvToken   string     // also lets a caller named "env" in, to every agent
 	Demo       DemoAgents // nil: no demo agents
 	Debug      string     // loopback address for profiles; "" = none
+
+	Shell frontend.Shell          // of the window; nil in a browser
+	Pages map[string]http.Handler // more pages, by pattern, for development
 }
 
 // The default addresses. On a machine where one is taken the next free port is.

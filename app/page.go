@@ -22,6 +22,8 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Logger:      a.log,
 		Version:     a.cfg.Version,
 		Demo:        a.cfg.Demo != nil,
+		Shell:       a.cfg.Shell,
+		Handle:      a.cfg.Pages,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	})
 	return nil

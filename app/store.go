@@ -14,6 +14,9 @@ import (
 type store struct {
 	*sqlite.DB
 
+	// erasing lets go of what goes on in a conversation, before it is erased.
+	erasing func(ctx context.Context, conversation string) error
+
 	mu     sync.RWMutex
 	agents map[string]*orchestrator.Agent // by id; the agents are never changed
 }
@@ -57,6 +60,16 @@ func (s *store) Enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)) {
 			done(entries, err)
 		}
 	})
+}
+
+// Erase removes a conversation once nothing more of it is being written.
+func (s *store) Erase(ctx context.Context, conversation string) error {
+	if s.erasing != nil {
+		if err := s.erasing(ctx, conversation); err != nil {
+			return err
+		}
+	}
+	return s.DB.Erase(ctx, conversation)
 }
 
 // forget reads the agents of a batch anew when they are next asked for.

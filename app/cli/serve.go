@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 
 	"parley/app"
 	"parley/app/desktop"
+	"parley/frontend/storybook"
 )
 
 // drainTime is how long a server that was asked to stop lets its work end.
@@ -65,7 +67,7 @@ func (e *env) config(o *serverOptions) (*app.Config, error) {
 }
 
 func (e *env) serveCmd() *cobra.Command {
-	var browse bool
+	var browse, stories bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the page and the A2A agents",
 		Long: "Serves until it is told to stop (SIGTERM or Ctrl-C drain, a second one ends it at once). When it is ready " +
@@ -76,10 +78,14 @@ func (e *env) serveCmd() *cobra.Command {
 	}
 	o := e.serverFlags(c, false)
 	c.Flags().BoolVar(&browse, "open", false, "open the page in the browser, or print its address")
+	c.Flags().BoolVar(&stories, "storybook", false, "show every part of the page with sample content at /storybook")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := e.config(o)
 		if err != nil {
 			return err
+		}
+		if stories {
+			cfg.Pages = map[string]http.Handler{"GET /storybook": storybook.Handler()}
 		}
 		return e.serve(cmd.Context(), cfg, func(_ context.Context, ready *app.Ready) error {
 			fmt.Fprintln(e.stdout, ready)
@@ -177,6 +183,9 @@ func (e *env) launch(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
+		if desktop.Available {
+			cfg.Shell = shell{}
+		}
 		if link, err := e.link(ctx, cfg.Data); err == nil { // it runs already: show it
 			return e.show(ctx, link)
 		}
@@ -212,21 +221,37 @@ func (e *env) show(ctx context.Context, link string) error {
 	return nil
 }
 
-// browse opens a link of ours in the browser when there is a display, and else says where it is.
+// browse opens a link of ours in the browser when there is a display, and says where it is.
 func (e *env) browse(link string) {
-	var cmd *exec.Cmd
+	_ = openURL(link)
+	fmt.Fprintf(e.stderr, "\n  Parley is at  %s\n  (the link is good once; another one: parley open)\n\n", link)
+}
+
+// shell does for the page in the window what a web view cannot.
+type shell struct{}
+
+func (shell) OpenURL(address string) error { return openURL(address) }
+
+// SetTitle leaves the window its name.
+func (shell) SetTitle(string) {}
+
+// openURL gives an http address to the system's browser.
+func openURL(address string) error {
+	name, args := "xdg-open", []string{address}
 	switch runtime.GOOS {
 	case "darwin":
-		cmd = exec.Command("open", link)
+		name = "open"
 	case "windows":
-		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", link)
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
 	default:
-		if os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "" {
-			cmd = exec.Command("xdg-open", link)
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return errors.New("there is no display to open it on")
 		}
 	}
-	if cmd != nil && cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }()
+	cmd := exec.Command(name, args...)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("the browser could not be opened: %w", err)
 	}
-	fmt.Fprintf(e.stderr, "\n  Parley is at  %s\n  (the link is good once; another one: parley open)\n\n", link)
+	go func() { _ = cmd.Wait() }()
+	return nil
 }
