@@ -225,9 +225,16 @@ func (r *run) childKey() string {
 	return r.row.Principal + "/" + r.row.ContextID
 }
 
-// write commits the change and returns when it is on disk. What follows from it starts then.
+// write commits the change and returns when it is on disk. What follows from it starts then. When something that is still
+// on its way turns out not to be stored, the change is not written either: it stands on what the log does not have.
 func (c *change) write(ctx context.Context) error {
 	r := c.r
+	if len(r.window) > 0 {
+		r.flush()
+	}
+	if r.ctx.Err() != nil {
+		return r.broken()
+	}
 	b, err := c.seal(ctx)
 	if err == nil {
 		err = r.d.store.Write(context.WithoutCancel(ctx), b)

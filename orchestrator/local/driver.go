@@ -145,15 +145,19 @@ func (d *Driver) start(f func()) bool {
 }
 
 // Resume takes up every run that has not ended, by reading what its agent did meanwhile. It returns once all of them are
-// on their way, before any of them has got anywhere.
+// on their way, before any of them has got anywhere. One that cannot be read does not keep the others from it: it is tried
+// again and again.
 func (d *Driver) Resume(ctx context.Context) error {
 	for _, scope := range []string{orchestrator.OwnAgent, gatewayScope} {
 		for row, err := range d.store.OpenRuns(ctx, scope) {
 			if err != nil {
 				return err
 			}
-			if err := d.resume(ctx, row.ID, nil); err != nil {
-				return err
+			switch err := d.resume(ctx, row.ID, nil); {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
+				d.revive(row.ID, err)
 			}
 		}
 	}
@@ -176,9 +180,9 @@ func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault
 	return r.proceed(ctx, c)
 }
 
-// revive takes up a run whose events could not be stored, once they can be again.
+// revive takes up a run whose events could not be stored or read, once they can be again.
 func (d *Driver) revive(id string, cause error) {
-	d.log.Error("a run stands still until its events can be stored", "run", id, "err", cause)
+	d.log.Error("a run stands still until its events can be stored and read", "run", id, "err", cause)
 	d.start(func() {
 		for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
 			select {

@@ -152,7 +152,7 @@ func notStopped(err error) *orchestrator.Fault {
 var errForgotten = errors.New("the run was forgotten")
 
 // Forget lets go of the runs of a conversation that is about to be erased: their agents are asked to cancel, whatever
-// they say to it, and when it returns nothing more of the runs is stored.
+// they say to it, and when it returns nothing more of the runs is stored. A run that cannot be read is not going on.
 func (d *Driver) Forget(ctx context.Context, conversation string) error {
 	runs, err := d.store.RunsOf(ctx, conversation)
 	if err != nil {
@@ -160,21 +160,23 @@ func (d *Driver) Forget(ctx context.Context, conversation string) error {
 	}
 	for _, row := range runs {
 		r, err := d.open(ctx, row.ID)
-		if errors.Is(err, orchestrator.ErrNotFound) {
-			continue
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if err != nil {
-			return err
+			d.log.Warn("a run that is to be erased cannot be read", "run", row.ID, "err", err)
+			continue
 		}
-		r.forget(ctx)
+		r.forget()
 		d.release(r)
 	}
 	return nil
 }
 
-func (r *run) forget(ctx context.Context) {
+func (r *run) forget() {
 	r.mu.Lock()
 	if st := r.state.Active(); st != nil && st.Task != "" && !r.state.Ended {
+		ctx := context.WithoutCancel(r.calling())
 		stop := &engine.Stop{Step: st.ID, Agent: st.Agent, Task: st.Task}
 		r.d.start(func() {
 			if agent, err := r.d.ports.Agent(ctx, stop.Agent); err == nil {
