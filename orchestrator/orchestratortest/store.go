@@ -1,3 +1,6 @@
+// Package orchestratortest says in tests what the ports of package orchestrator promise: TestStore runs against every
+// Store, RunDriver against every driver. It brings along what they need: agents that follow a script, and a Store in
+// memory. The suites use nothing but the ports, so that a new implementation has only to be handed to them.
 package orchestratortest
 
 import (

@@ -41,7 +41,9 @@ func storeAgents(t *testing.T, open OpenStore) {
 		}
 	}
 	storeWrite(t, s, &orchestrator.Batch{Agents: []*orchestrator.Agent{
-		want, {ID: "b", Name: "beta", Trust: orchestrator.TrustPending}, {ID: "a", Name: "Alpha", Trust: orchestrator.TrustReview},
+		want,
+		{ID: "b", Name: "beta", Trust: orchestrator.TrustPending},
+		{ID: "a", Name: "Alpha", Trust: orchestrator.TrustReview},
 		{ID: "gone", Name: "Gone", Trust: orchestrator.TrustRemoved},
 	}})
 	check()

@@ -419,8 +419,11 @@ func storeExpire(t *testing.T, open OpenStore) {
 	}
 	storeWrite(t, s, &orchestrator.Batch{
 		Conversations: []*orchestrator.Conversation{
-			{ID: "old", Updated: days(11)}, {ID: "pinned", Updated: days(11), Pinned: true}, {ID: "busy", Updated: days(11)},
-			{ID: "edge", Updated: days(10)}, {ID: "new", Updated: days(9)},
+			{ID: "old", Updated: days(11)},
+			{ID: "pinned", Updated: days(11), Pinned: true},
+			{ID: "busy", Updated: days(11)},
+			{ID: "edge", Updated: days(10)},
+			{ID: "new", Updated: days(9)},
 		},
 		Runs: []*orchestrator.Run{
 			run("r-old", "old", a2a.TaskStateCompleted, 11), run("r-busy", "busy", a2a.TaskStateWorking, 11),

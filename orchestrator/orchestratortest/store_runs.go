@@ -102,8 +102,13 @@ func storeListRuns(t *testing.T, open OpenStore) {
 	}
 	storeWrite(t, s, b)
 	for _, req := range []a2a.ListRequest{
-		{}, {ContextID: "k1"}, {ContextID: "none"}, {Status: a2a.TaskStateFailed}, {StatusTimestampAfter: storeTime(20)},
-		{StatusTimestampAfter: storeTime(20).Add(time.Microsecond)}, {StatusTimestampAfter: storeTime(1000)},
+		{},
+		{ContextID: "k1"},
+		{ContextID: "none"},
+		{Status: a2a.TaskStateFailed},
+		{StatusTimestampAfter: storeTime(20)},
+		{StatusTimestampAfter: storeTime(20).Add(time.Microsecond)},
+		{StatusTimestampAfter: storeTime(1000)},
 		{ContextID: "k2", Status: a2a.TaskStateCompleted, StatusTimestampAfter: storeTime(5)},
 	} {
 		for _, scope := range []string{"agent", "agents/x", "agents/"} {

@@ -245,9 +245,19 @@ func BenchmarkEachItem(b *testing.B) {
 func BenchmarkSearch(b *testing.B) {
 	db := seeded(b, benchItems())
 	for _, q := range []struct{ name, text, conversation string }{
-		{"rare", "w49000", ""}, {"mid", "w4000", ""}, {"common", "w1", ""}, {"two", "w10 w20", ""}, {"phrase", `"w1 w2"`, ""},
-		{"prefix1", "w", ""}, {"prefix2", "w1", ""}, {"prefix3", "w10", ""}, {"prefix4", "w400", ""}, {"prefix5", "w4000", ""},
-		{"common in one", "w1", "big0"}, {"rare in one", "w49000", "big0"}, {"prefix in one", "w", "c49999"},
+		{"rare", "w49000", ""},
+		{"mid", "w4000", ""},
+		{"common", "w1", ""},
+		{"two", "w10 w20", ""},
+		{"phrase", `"w1 w2"`, ""},
+		{"prefix1", "w", ""},
+		{"prefix2", "w1", ""},
+		{"prefix3", "w10", ""},
+		{"prefix4", "w400", ""},
+		{"prefix5", "w4000", ""},
+		{"common in one", "w1", "big0"},
+		{"rare in one", "w49000", "big0"},
+		{"prefix in one", "w", "c49999"},
 	} {
 		for _, ranked := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/ranked=%v", q.name, ranked), func(b *testing.B) {
