@@ -227,10 +227,14 @@ func (a *App) Close(ctx context.Context) error {
 	if a.stop != nil {
 		a.stop()
 	}
-	if a.drain != nil {
+	pages := make(chan struct{}) // closed; a browser that does not answer must not hold up the rest
+	go func() {
+		defer close(pages)
 		if a.site != nil {
 			a.site.Close("Parley is closing")
 		}
+	}()
+	if a.drain != nil {
 		if a.a2a != nil {
 			a.a2a.drain()
 		}
@@ -244,6 +248,10 @@ func (a *App) Close(ctx context.Context) error {
 	}
 	if a.demo != nil {
 		errs = append(errs, a.demo.Close(ctx))
+	}
+	select {
+	case <-pages:
+	case <-ctx.Done():
 	}
 	if a.egress != nil {
 		a.egress.Close()
