@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/a2a"
@@ -73,4 +74,69 @@ func TestLogFailsInTheMiddle(t *testing.T) {
 	eventually(t, "the turn is over", func() bool { n, _ := s.agent.Held(); return n <= 1 })
 	r = s.call("SendMessage", say("go on", fmt.Sprintf(`"taskId":%q`, id)))
 	want(t, "going on", r.get("task.status.state"), "TASK_STATE_COMPLETED")
+}
+
+// lateLog fails, when it is told to, what was appended while it was stuck.
+type lateLog struct {
+	a2aserver.Log
+	stuck atomic.Bool
+	fail  chan struct{}
+}
+
+func (l *lateLog) Append(c *a2aserver.Change, done func([]*a2a.Entry, error)) {
+	if !l.stuck.Load() {
+		l.Log.Append(c, done)
+		return
+	}
+	go func() {
+		<-l.fail
+		done(nil, errFull)
+	}()
+}
+
+// TestReplyBehindFailure: a reply that came before the log failed is not acted on, and can be sent again.
+func TestReplyBehindFailure(t *testing.T) {
+	t.Parallel()
+	log := &lateLog{Log: a2aserver.NewMemoryLog(), fail: make(chan struct{})}
+	ask, asked := make(chan struct{}), make(chan struct{})
+	var acted atomic.Int32
+	a := a2aserver.NewAgent(execFunc(func(_ context.Context, tn *a2aserver.Turn, yield func(a2a.Event) bool) error {
+		if tn.Message.ID == "reply" {
+			acted.Add(1)
+			return nil
+		}
+		yield(chunk("stored"))
+		<-ask
+		yield(&a2a.StatusUpdate{Status: a2a.TaskStatus{State: a2a.TaskStateInputRequired}})
+		close(asked)
+		return nil
+	}), log, nil)
+	defer a.Close(t.Context())
+	started, err := a.Start(t.Context(), "ann", request("first", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the task is stored", func() bool {
+		_, err := a.Task(t.Context(), "ann", &a2a.GetRequest{ID: started.TaskID})
+		return err == nil
+	})
+	log.stuck.Store(true)
+	close(ask)
+	<-asked
+	reply := request("reply", "y")
+	reply.Message.TaskID = started.TaskID
+	if _, err := a.Start(t.Context(), "ann", reply); err != nil {
+		t.Fatal(err)
+	}
+	close(log.fail)
+	eventually(t, "nothing is kept of the reply", func() bool { _, claims := a.Held(); return claims == 0 })
+	if n := acted.Load(); n != 0 {
+		t.Errorf("a reply that was not stored was acted on %d times", n)
+	}
+	log.stuck.Store(false)
+	again, err := a.Start(t.Context(), "ann", reply)
+	if err != nil || again.Repeated {
+		t.Fatalf("the reply sent again: %+v, %v", again, err)
+	}
+	eventually(t, "it is acted on", func() bool { return acted.Load() == 1 })
 }

@@ -116,6 +116,9 @@ func (l *live) open(w *work) (*Turn, error) {
 	t.Task = before
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.err != nil { // the message cannot be recorded, so it is not acted on
+		return nil, l.err
+	}
 	l.before, l.beforeSeq = before, seq
 	if w.recorded {
 		t.Task = copyTask(before)
