@@ -145,21 +145,26 @@ func serveUnder(h http.Handler, prefix string, w http.ResponseWriter, r *http.Re
 	h.ServeHTTP(w, r)
 }
 
-// agent returns the gateway of an agent, nil when there is none for this caller.
-func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
-	g, err := p.app.remote(r.Context(), id)
+// forCaller returns the agent of that id, nil when there is none for this caller.
+func (a *App) forCaller(ctx context.Context, principal, id string) *orchestrator.Agent {
+	g, err := a.remote(ctx, id)
 	if err != nil {
 		var f *orchestrator.Fault
 		if !errors.As(err, &f) {
-			p.app.log.ErrorContext(r.Context(), "an agent could not be read", "agent", id, "err", err)
+			a.log.ErrorContext(ctx, "an agent could not be read", "agent", id, "err", err)
 		}
 		return nil
 	}
-	if p.app.cfg.OpenA2A {
-		if !g.Local {
-			return nil
-		}
-	} else if !p.app.tokens.mayReach(guard.Principal(r.Context()), id) {
+	if a.cfg.OpenA2A && !g.Local || !a.cfg.OpenA2A && !a.tokens.mayReach(principal, id) {
+		return nil
+	}
+	return g
+}
+
+// agent returns the gateway of an agent, nil when there is none for this caller.
+func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
+	g := p.app.forCaller(r.Context(), guard.Principal(r.Context()), id)
+	if g == nil {
 		return nil
 	}
 	p.mu.Lock()

@@ -125,7 +125,12 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	a.egress = egress.New(&egress.Options{Grants: a.grants.of, Logger: a.log})
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
-	a.driver = local.New(a.store, a.caller, &local.Options{Log: a.log})
+	a.driver = local.New(a.store, a.caller, &local.Options{
+		Log: a.log,
+		MayName: func(ctx context.Context, principal, agent string) bool {
+			return a.forCaller(ctx, principal, agent) != nil
+		},
+	})
 	a.store.erasing = a.driver.Forget
 	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = a.control.Serve(a.claim.socket) }()

@@ -32,9 +32,19 @@ type registry struct {
 var _ orchestrator.Registry = (*registry)(nil)
 
 func (r *registry) Preview(ctx context.Context, input string, cred *orchestrator.Credential) ([]*orchestrator.Candidate, error) {
-	found, err := r.find(ctx, input, cred)
+	if cred != nil && cred.Origin == "" && several(input) {
+		return nil, &orchestrator.Fault{
+			Kind: "credential", Where: orchestrator.WhereUs, What: "A sign-in belongs to one agent, and these are several.",
+			Do: "Connect the agent that wants it by itself.",
+		}
+	}
+	found, sentTo, err := r.find(ctx, input, cred)
 	if err != nil {
 		return nil, err
+	}
+	if cred != nil && cred.Origin == "" && sentTo != "" { // it goes where it went, wherever the card says that the agent is
+		bound := *cred
+		bound.Origin, cred = sentTo, &bound
 	}
 	out := make([]*orchestrator.Candidate, len(found))
 	for i, f := range found {
@@ -62,9 +72,15 @@ func (r *registry) Preview(ctx context.Context, input string, cred *orchestrator
 	return out, nil
 }
 
+// several reports whether input may name more than one agent.
+func several(input string) bool {
+	input = strings.TrimSpace(input)
+	return strings.HasPrefix(input, "[") || !strings.HasPrefix(input, "{") && strings.ContainsAny(input, "\r\n")
+}
+
 // find looks for cards. An origin that the person typed may be anything that may be reached at all; one that a redirect
-// leads to must be public.
-func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Credential) ([]*card.Found, error) {
+// leads to must be public. sentTo is the origin that was given the credential last, "" when none was.
+func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Credential) (found []*card.Found, sentTo string, err error) {
 	way := roundTripper(func(req *http.Request) (*http.Response, error) {
 		p := egress.Policy{Content: egress.Card, Public: true}
 		if names(input, req.URL) {
@@ -72,19 +88,23 @@ func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Cr
 		}
 		return r.egress.Client(p).Transport.RoundTrip(req)
 	})
-	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} // egress: way is made of its clients
+	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} //egress: way is made of its clients
 	if cred != nil {
 		o.Authorize = func(_ context.Context, req *http.Request) error {
-			b, err := bind(cred, req.URL.Scheme+"://"+req.URL.Host)
+			origin := req.URL.Scheme + "://" + req.URL.Host
+			b, err := bind(cred, origin)
 			if err != nil {
 				return err
 			}
-			_, err = b.Attach(req)
+			attached, err := b.Attach(req)
+			if attached {
+				sentTo = origin
+			}
 			return err
 		}
 	}
-	found, err := card.Find(ctx, input, o)
-	return found, told(err)
+	found, err = card.Find(ctx, input, o)
+	return found, sentTo, told(err)
 }
 
 // names reports whether input names the host of u.
@@ -221,7 +241,7 @@ func (r *registry) SetCredential(ctx context.Context, id string, c *orchestrator
 // local registers an agent of this process under an id of its own, with the secret by which only we can call it. It acts
 // once on a repeated message, as all agents built with a2aserver do.
 func (r *registry) local(ctx context.Context, id, address string, secret orchestrator.Secret) error {
-	found, err := r.find(ctx, address, &orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: secret})
+	found, _, err := r.find(ctx, address, &orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: secret})
 	if err != nil {
 		return err
 	}

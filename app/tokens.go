@@ -115,10 +115,21 @@ func (t *tokens) note(c *client) {
 	t.store.Enqueue(&orchestrator.Batch{Tokens: []*orchestrator.Token{&k}}, nil)
 }
 
+// client returns a caller, nil when there is none of that id. What a caller began goes on after a restart, before the
+// caller is seen again: then its token is read.
 func (t *tokens) client(principal string) *client {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.byID[principal]
+	c := t.byID[principal]
+	t.mu.Unlock()
+	if c != nil || principal == "" || principal == anonymous {
+		return c
+	}
+	all, err := t.store.ListTokens(context.Background())
+	i := slices.IndexFunc(all, func(k *orchestrator.Token) bool { return k.ID == principal })
+	if err != nil || i < 0 {
+		return nil
+	}
+	return t.learn(all[i])
 }
 
 // mayReach reports whether a principal may reach a gateway agent.

@@ -37,6 +37,9 @@ type Options struct {
 	Log *slog.Logger     // discard
 	Now func() time.Time // time.Now
 
+	// MayName reports whether a message of an A2A caller to our own agent may name the agent it is for; nil = always.
+	MayName func(ctx context.Context, principal, agent string) bool
+
 	FirstReply   time.Duration // how long an agent may take to say anything at all to a message: 10 minutes
 	Turn         time.Duration // how long one turn of a task may take: 24 hours
 	CancelWait   time.Duration // how long an agent may take to answer a cancel: 15 seconds
@@ -56,6 +59,8 @@ type Driver struct {
 	now   func() time.Time
 	log   *slog.Logger
 	grace time.Duration
+
+	mayName func(ctx context.Context, principal, agent string) bool
 
 	ctx   context.Context // of all work; done when closing
 	close context.CancelFunc
@@ -101,7 +106,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 			FirstReply: opts.FirstReply, Turn: opts.Turn, CancelWait: opts.CancelWait,
 			PollMin: opts.PollMin, PollMax: opts.PollMax, PollFailures: opts.PollFailures,
 		},
-		now: opts.Now, log: opts.Log, grace: opts.StopGrace,
+		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName,
 		live: map[string]*run{}, counts: map[string]*count{}, where: map[string]counted{},
 	}
 	d.ctx, d.close = context.WithCancel(context.Background())

@@ -42,9 +42,6 @@ type Started struct {
 	Repeated bool   // this message had been received before
 }
 
-// agentKey is the member of a message's metadata that names the agent our own agent is to pass it to.
-const agentKey = "parley/agent"
-
 // Start accepts a message: the first of a new task, or the next turn of the task it names. The message and the intent to
 // send it on are stored when it returns.
 func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest) (Started, error) {
@@ -68,6 +65,9 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 	}
 	if b.to == "" {
 		b.to = named(m.Metadata)
+		if b.to != orchestrator.Auto && t.d.mayName != nil && !t.d.mayName(ctx, principal, b.to) {
+			return Started{}, wireError(steps.NoAgent(b.to))
+		}
 	}
 	if b.contextID == "" {
 		b.contextID, b.fresh = newID(), true
@@ -82,7 +82,7 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
 }
 
-// named returns the agent that a message to our own agent is for.
+// named returns the agent that a message to our own agent is for: a member of its metadata may say so.
 func named(m a2a.Metadata) string {
 	var v struct {
 		Agent string `json:"parley/agent"`

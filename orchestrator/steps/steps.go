@@ -39,10 +39,7 @@ func (p *Ports) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 	a, err := p.Agents.Agent(ctx, id)
 	switch {
 	case errors.Is(err, orchestrator.ErrNotFound):
-		return nil, &orchestrator.Fault{
-			Kind: "agent-unknown", Where: orchestrator.WhereUs,
-			What: "There is no agent “" + id + "” any more.", Do: "Connect it again, or choose another agent.",
-		}
+		return nil, NoAgent(id)
 	case err != nil:
 		return nil, err
 	case a.Trust != orchestrator.TrustApproved:
@@ -52,6 +49,14 @@ func (p *Ports) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 		}
 	}
 	return a, nil
+}
+
+// NoAgent says that there is no agent of that id.
+func NoAgent(id string) *orchestrator.Fault {
+	return &orchestrator.Fault{
+		Kind: "agent-unknown", Where: orchestrator.WhereUs,
+		What: "There is no agent “" + id + "” any more.", Do: "Connect it again, or choose another agent.",
+	}
 }
 
 // Plan carries out engine.Plan.
