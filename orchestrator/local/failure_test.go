@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -36,6 +37,10 @@ func (s *slowDisk) Enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)
 // what the log has.
 func TestWriteBehindFailure(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, writeBehindFailure)
+}
+
+func writeBehindFailure(t *testing.T) {
 	store := &slowDisk{MemoryStore: orchestratortest.NewMemoryStore(), queued: make(chan struct{}), release: make(chan struct{})}
 	more, end := make(chan struct{}), make(chan struct{})
 	agents := orchestratortest.NewAgents()
@@ -57,13 +62,15 @@ func TestWriteBehindFailure(t *testing.T) {
 	store.broken.Store(true)
 	close(more)
 	<-store.queued
-	stopped := make(chan error)
+	stopped := make(chan error, 1)
 	go func() { stopped <- d.Stop(context.Background(), run.ID) }()
+	synctest.Wait()
 	select {
 	case err := <-stopped:
 		t.Errorf("the stop was answered while an event before it was on its way: %v", err)
 		store.release <- struct{}{}
-	case store.release <- struct{}{}:
+	default:
+		store.release <- struct{}{}
 		if err := <-stopped; a2a.KindOf(err) != a2a.KindUnavailable {
 			t.Errorf("stopping a run that lost an event: %v", err)
 		}
