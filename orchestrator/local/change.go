@@ -200,7 +200,9 @@ func (c *change) children() {
 	if r.intent != nil {
 		row.MessageID = r.intent.MessageID
 	}
-	c.batch.Steps = append(c.batch.Steps, row)
+	if r.row.Scope == orchestrator.OwnAgent { // the plan of a gateway run is known without
+		c.batch.Steps = append(c.batch.Steps, row)
+	}
 	if st.Context == "" {
 		return
 	}

@@ -22,7 +22,7 @@ func (w *writer) rest() bool {
 	switch {
 	case w.sick.Load() != nil:
 		return false
-	case w.wire.due(wireDelay):
+	case w.wire.ready():
 		return w.restWire()
 	case w.index != tidied:
 		w.merge()

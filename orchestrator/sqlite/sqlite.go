@@ -130,6 +130,11 @@ func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, unreadable(db.path, err)
 	}
+	// What a savepoint needs to go back stays in memory: in a file it costs more than what it guards.
+	if err := c.pragma(`PRAGMA temp_store = MEMORY`); err != nil {
+		c.close()
+		return nil, unreadable(db.path, err)
+	}
 	head, err := lastSeq(c)
 	if err != nil {
 		c.close()

@@ -16,9 +16,8 @@ import (
 const (
 	wireBytes  = 256 << 20 // stored in all
 	wireBody   = 256 << 10 // of one body; the rest of a longer one is left out
-	wireQueued = 1024      // records waiting to be stored
+	wireQueued = 128       // records waiting to be stored, and so the most that one transaction takes along
 	wireWaits  = 8 << 20   // bytes waiting to be stored
-	wireGroup  = 32        // records that go along with one transaction
 	wireDelay  = 100 * time.Millisecond
 	wirePage   = 64  // records removed at a time to make room
 	wireErased = 256 // erased runs that are remembered
@@ -26,17 +25,20 @@ const (
 
 var _ orchestrator.WireLog = (*DB)(nil)
 
-// wireQueue holds records until the writer has time for them.
+// wireQueue holds records until the writer has time for them. They are masked a while later, all that came meanwhile at
+// once and by nobody who is in a hurry.
 type wireQueue struct {
 	mu      sync.Mutex
-	records []*wireRow
-	bytes   int
+	waiting []*orchestrator.WireRecord
+	rows    []*wireRow // masked: what the writer takes
+	bytes   int        // of both
+	queued  int        // both, and what is being masked
 	dropped int
-	since   time.Time // the first of records came
 	timer   *time.Timer
 	stopped bool
 	most    int64    // stored in all
 	erased  []string // runs that were erased lately: nothing more is kept of them
+	masking sync.Mutex
 }
 
 // wireRow is a record as it is stored.
@@ -49,26 +51,54 @@ type wireRow struct {
 // RecordWire queues a record, or drops it.
 func (db *DB) RecordWire(r *orchestrator.WireRecord) {
 	q := &db.writer.wire
-	row := wireRowOf(r)
+	size := len(r.Request) + len(r.Response)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.stopped || r.RunID != "" && slices.Contains(q.erased, r.RunID) {
+	if q.stopped {
 		return
 	}
-	if len(q.records) >= wireQueued || q.bytes+row.size > wireWaits {
+	if q.queued >= wireQueued || q.bytes+size > wireWaits {
 		q.dropped++
 		return
 	}
-	if len(q.records) == 0 {
-		q.since = time.Now()
+	if len(q.waiting) == 0 {
 		if q.timer == nil {
-			q.timer = time.AfterFunc(wireDelay, db.writer.nudge)
+			q.timer = time.AfterFunc(wireDelay, func() {
+				q.mask()
+				db.writer.nudge()
+			})
 		} else {
 			q.timer.Reset(wireDelay)
 		}
 	}
-	q.records = append(q.records, row)
-	q.bytes += row.size
+	q.waiting = append(q.waiting, r)
+	q.queued++
+	q.bytes += size
+}
+
+// mask makes rows of the records that wait.
+func (q *wireQueue) mask() {
+	q.masking.Lock()
+	defer q.masking.Unlock()
+	q.mu.Lock()
+	waiting := q.waiting
+	q.waiting = nil
+	q.mu.Unlock()
+	rows := make([]*wireRow, len(waiting))
+	for i, r := range waiting {
+		rows[i] = wireRowOf(r)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, r := range waiting {
+		q.bytes -= len(r.Request) + len(r.Response)
+		if r.RunID != "" && slices.Contains(q.erased, r.RunID) {
+			q.queued--
+			continue
+		}
+		q.bytes += rows[i].size
+		q.rows = append(q.rows, rows[i])
+	}
 }
 
 func wireRowOf(r *orchestrator.WireRecord) *wireRow {
@@ -80,7 +110,7 @@ func wireRowOf(r *orchestrator.WireRecord) *wireRow {
 			header, request, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		args: []any{
 			int64(size), runID(r.RunID), r.TaskID, milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, maskURL(r.URL),
-			int64(r.Status), r.Took.Microseconds(), r.Events[0], r.Events[1], r.Err, header, request, response,
+			int64(r.Status), r.Took.Microseconds(), r.Events[0], r.Events[1], string(maskBody([]byte(r.Err))), header, request, response,
 		},
 	}}
 }
@@ -92,46 +122,53 @@ func cut(body []byte) []byte { return body[:min(len(body), wireBody):min(len(bod
 func (q *wireQueue) erase(runs map[string]bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.records = slices.DeleteFunc(q.records, func(r *wireRow) bool {
+	q.erased = slices.AppendSeq(q.erased, maps.Keys(runs))
+	q.erased = q.erased[max(0, len(q.erased)-wireErased):]
+	q.rows = slices.DeleteFunc(q.rows, func(r *wireRow) bool {
 		if runs[r.run] {
 			q.bytes -= r.size
+			q.queued--
 		}
 		return runs[r.run]
 	})
-	q.erased = slices.AppendSeq(q.erased, maps.Keys(runs))
-	q.erased = q.erased[max(0, len(q.erased)-wireErased):]
 }
 
-// due reports whether records have waited that long.
-func (q *wireQueue) due(wait time.Duration) bool {
+// ready reports whether there are records to store.
+func (q *wireQueue) ready() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.records) > 0 && time.Since(q.since) >= wait
+	return len(q.rows) > 0
 }
 
-// take returns the oldest records, and how many were dropped since the last time.
+// empty reports whether no record waits.
+func (q *wireQueue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.queued == 0
+}
+
+// take returns the records to store, and how many were dropped since the last time.
 func (q *wireQueue) take() (rows []*wireRow, dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := min(len(q.records), wireGroup)
-	rows = q.records[:n:n]
-	if q.records = q.records[n:]; len(q.records) == 0 {
-		q.records = nil
-	}
+	rows, q.rows = q.rows, nil
 	for _, r := range rows {
 		q.bytes -= r.size
 	}
+	q.queued -= len(rows)
 	dropped, q.dropped = q.dropped, 0
 	return rows, dropped
 }
 
+// stop takes no more records; those that wait can be stored.
 func (q *wireQueue) stop() {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.stopped = true
 	if q.timer != nil {
 		q.timer.Stop()
 	}
+	q.mu.Unlock()
+	q.mask()
 }
 
 // recordWire stores some of the records that wait, in the open transaction. What goes wrong with them is no reason to
@@ -164,12 +201,15 @@ func (w *writer) storeWire(rows []*wireRow) error {
 			return err
 		}
 	}
-	stored, _, err := w.c.integer(`SELECT value FROM counters WHERE name = 'wire.bytes'`)
-	if err != nil || stored <= w.wire.most {
-		return err
+	for {
+		stored, _, err := w.c.integer(`SELECT value FROM counters WHERE name = 'wire.bytes'`)
+		if err != nil || stored <= w.wire.most {
+			return err
+		}
+		if _, err = w.c.exec(`DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT ?)`, int64(wirePage)); err != nil {
+			return err
+		}
 	}
-	_, err = w.c.exec(`DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT ?)`, int64(wirePage))
-	return err
 }
 
 // restWire stores records in a transaction of their own.

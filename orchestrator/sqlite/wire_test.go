@@ -20,7 +20,7 @@ func TestWireBounds(t *testing.T) {
 	for i := range n {
 		db.RecordWire(&orchestrator.WireRecord{Peer: "p", Request: body, Status: i})
 		if i%100 == 99 {
-			eventually(t, "the queue is empty", func() bool { return !db.writer.wire.due(0) })
+			eventually(t, "the queue is empty", func() bool { return db.writer.wire.empty() })
 		}
 	}
 	onWriter(t, db, func(*conn) error { return nil }) // the last of them are committed
@@ -59,8 +59,8 @@ func TestWireBounds(t *testing.T) {
 	}
 	q := &db.writer.wire
 	q.mu.Lock()
-	if q.bytes > wireWaits || len(q.records) > wireQueued || q.dropped < 10_000-wireQueued {
-		t.Errorf("%d records of %d bytes wait, %d were dropped", len(q.records), q.bytes, q.dropped)
+	if q.bytes > wireWaits || q.queued > wireQueued || q.dropped < 10_000-wireQueued {
+		t.Errorf("%d records of %d bytes wait, %d were dropped", q.queued, q.bytes, q.dropped)
 	}
 	q.mu.Unlock()
 	close(goOn)
@@ -69,7 +69,7 @@ func TestWireBounds(t *testing.T) {
 	}
 
 	long := []byte(strings.Repeat("y", wireBody+1))
-	eventually(t, "the queue is empty", func() bool { return !db.writer.wire.due(0) })
+	eventually(t, "the queue is empty", func() bool { return db.writer.wire.empty() })
 	db.RecordWire(&orchestrator.WireRecord{Peer: "long", Request: long[:wireBody], Response: long})
 	eventually(t, "the long one", func() bool {
 		all, err = db.WireRecords(t.Context(), orchestrator.WireQuery{Peer: "long"})

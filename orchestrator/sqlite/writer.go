@@ -130,7 +130,6 @@ func (w *writer) close() (clean bool, err error) {
 	w.nudge()
 	<-w.ended
 	w.later.Stop()
-	w.wire.stop()
 	return w.sick.Load() == nil, w.err
 }
 
@@ -178,7 +177,8 @@ func (w *writer) run() {
 			}
 		}
 		if closed {
-			for w.wire.due(0) && w.restWire() {
+			if w.wire.stop(); w.wire.ready() {
+				w.restWire()
 			}
 			w.err = w.end()
 			return
