@@ -143,7 +143,8 @@ func TestStreamsThatFail(t *testing.T) {
 		"429":                    {func(t *turn) { t.WriteHeader(429) }, card.KindRateLimited, false},
 		"500":                    {func(t *turn) { t.WriteHeader(500) }, card.KindAgent, true},
 		"502":                    {func(t *turn) { t.WriteHeader(502) }, card.KindGateway, true},
-		"503":                    {func(t *turn) { t.WriteHeader(503) }, card.KindUnavailable, false},
+		"503":                    {func(t *turn) { t.WriteHeader(503) }, card.KindUnavailable, true},
+		"503 for a while":        {func(t *turn) { t.Header().Set("Retry-After", "3"); t.WriteHeader(503) }, card.KindUnavailable, false},
 		"hangs":                  {func(t *turn) { t.until() }, card.KindTimeout, true},
 		"endless event": {func(t *turn) {
 			t.open()

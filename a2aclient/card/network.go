@@ -170,7 +170,8 @@ func Refused(u *url.URL, resp *http.Response, body []byte) *Error {
 		e.What = fmt.Sprintf("%s gets too many requests right now.", u.Host)
 		e.Do = "Wait a little, then try again."
 	case code == http.StatusServiceUnavailable:
-		e.Kind, e.Retry = KindUnavailable, true
+		// Proxies say so too when the agent broke off; one that names a time turned the request away itself.
+		e.Kind, e.Retry, e.MayHaveRun = KindUnavailable, true, e.RetryAfter == 0
 		e.What = fmt.Sprintf("%s is not available at the moment.", u.Host)
 		e.Do = "Wait a little, then try again."
 	case code == http.StatusBadGateway || code == http.StatusGatewayTimeout:

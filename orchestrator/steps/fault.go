@@ -17,9 +17,9 @@ func Classify(err error) (engine.Class, *orchestrator.Fault) {
 	switch {
 	case errors.As(err, &e) && e.Code != 0: // an answer, whatever it says
 		return engine.Refused, f
-	case f.MayHaveRun && (f.Where == orchestrator.WhereNetwork || f.Kind == "timeout"):
+	case f.MayHaveRun: // whoever broke it: a gateway that gave up says nothing of the agent behind it
 		return engine.Lost, f
-	case f.Where == orchestrator.WhereNetwork && !f.MayHaveRun && f.Kind != "tls":
+	case f.Where == orchestrator.WhereNetwork && f.Kind != "tls":
 		return engine.Unsent, f
 	}
 	return engine.Refused, f
