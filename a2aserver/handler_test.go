@@ -139,6 +139,7 @@ type config struct {
 	agent   *a2aserver.AgentOptions
 	handler *a2aserver.HandlerOptions
 	plain   bool // hide everything but Tasks
+	front   func(a2aserver.Tasks) a2aserver.Tasks
 }
 
 func serve(t testing.TB, c config) *server {
@@ -159,6 +160,9 @@ func serve(t testing.TB, c config) *server {
 	var tasks a2aserver.Tasks = agent
 	if c.plain {
 		tasks = struct{ a2aserver.Tasks }{agent}
+	}
+	if c.front != nil {
+		tasks = c.front(tasks)
 	}
 	h := a2aserver.NewHandler(tasks, func(context.Context, *http.Request) *a2a.AgentCard { return c.card }, c.handler)
 	hs := httptest.NewServer(h)
@@ -210,15 +214,15 @@ func (s *server) raw(body string, headers ...string) *reply {
 	s.t.Helper()
 	res := s.post(body, headers...)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return decodeReply(s.t, res, b)
+	return readReply(s.t, res)
 }
 
-func decodeReply(t testing.TB, res *http.Response, b []byte) *reply {
+func readReply(t testing.TB, res *http.Response) *reply {
 	t.Helper()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := &reply{Status: res.StatusCode, Header: res.Header, Body: b}
 	var v struct {
 		Result map[string]any

@@ -91,15 +91,17 @@ func (k *streams) keep() {
 	}
 }
 
-// comment writes a line that means nothing, so that proxies and clients see that the stream lives.
+// comment writes a line that means nothing, so that proxies and clients see that the stream lives, though its agent may
+// have said nothing yet.
 func (s *stream) comment() {
 	if !s.mu.TryLock() {
 		return
 	}
 	defer s.mu.Unlock()
-	if s.done || !s.started {
+	if s.done {
 		return
 	}
+	s.begun()
 	rc := http.NewResponseController(s.w)
 	rc.SetWriteDeadline(time.Now().Add(time.Second)) // a client that does not read holds up the others no longer
 	if !s.send([]byte(": \n\n")) {

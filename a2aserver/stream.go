@@ -28,15 +28,10 @@ func (x *exchange) stream(ctx context.Context) error {
 	if last := lastEventID(x.r); started.Repeated && last > 0 && last >= started.After {
 		task, seq, err := x.snapshot(s.ctx, started.TaskID, 0)
 		if err == nil && last <= seq { // a position of ours
-			s.opened = true
-			if state := task.Status.State; last == seq && (state.Terminal() || state == a2a.TaskStateInputRequired) {
-				s.start()
-				return nil
-			}
-			return s.follow(last)
+			return s.end(s.resume(task, seq, last))
 		}
 	}
-	return lost(s.follow(started.After))
+	return s.end(lost(s.follow(started.After)))
 }
 
 // lost turns the answer that there is no such task, right after it was started, into what it means.
@@ -57,35 +52,49 @@ func (x *exchange) subscribe(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	task, seq, err := x.snapshot(s.ctx, id, 0)
+	return s.end(s.subscribe())
+}
+
+// subscribe writes what subscribe of the exchange promises.
+func (s *stream) subscribe() error {
+	task, seq, err := s.snapshot(s.ctx, s.task, 0)
 	if err != nil {
 		return err
 	}
-	last := lastEventID(x.r)
-	resumed := last > 0 && (last < seq || last == seq && !task.Status.State.Terminal())
-	if task.Status.State.Terminal() && !resumed && x.call.Dialect == wire.NEW {
+	state, last := task.Status.State, lastEventID(s.r)
+	if last > 0 && (last < seq || last == seq && !state.Terminal()) {
+		return s.resume(task, seq, last)
+	}
+	if state.Terminal() && s.call.Dialect == wire.NEW {
 		return &a2a.Error{
 			Kind: a2a.KindUnsupportedOperation, Message: "the task has ended; read it with GetTask",
-			Metadata: map[string]string{"taskId": id},
+			Metadata: map[string]string{"taskId": s.task},
 		}
 	}
 	s.opened = true
-	if resumed {
-		return s.follow(last)
-	}
 	trimHistory(task, nil)
-	s.buf = wire.AppendEventFrame(s.buf, x.call, seq, task)
-	if task.Status.State.Terminal() { // an older client expects a last status update
-		s.buf = wire.AppendEventFrame(s.buf, x.call, seq, &a2a.StatusUpdate{
+	s.buf = wire.AppendEventFrame(s.buf, s.call, seq, task)
+	over := endsAt(state)
+	if over && s.call.Dialect != wire.NEW { // an older client expects a last status update
+		s.buf = wire.AppendEventFrame(s.buf, s.call, seq, &a2a.StatusUpdate{
 			TaskID: task.ID, ContextID: task.ContextID, Status: task.Status,
 		})
 	}
 	s.note(seq)
-	s.flush()
-	if task.Status.State.Terminal() {
+	if !s.flush() || over {
 		return nil
 	}
 	return s.follow(seq)
+}
+
+// resume goes on behind the position last of a task that stands at seq.
+func (s *stream) resume(task *a2a.Task, seq, last int64) error {
+	s.opened = true
+	if last == seq && endsAt(task.Status.State) {
+		s.start()
+		return nil
+	}
+	return s.follow(last)
 }
 
 // lastEventID is the position up to which the client has the stream; 0 when it does not say.
@@ -136,11 +145,12 @@ type stream struct {
 	cancel context.CancelFunc
 	task   string
 	opened bool // the first event, a Task or a Message, is out, or not wanted
+	wrote  bool // at least one event
 	buf    []byte
 
-	mu      sync.Mutex // of w
-	started bool       // the header is out
-	done    bool
+	mu      sync.Mutex   // of w
+	started bool         // the reply is a stream
+	done    bool         // nothing more is written, or the reply is not a stream
 	last    atomic.Int64 // when the last write ended, in Unix nanoseconds
 	since   atomic.Int64 // when the write under way began; 0 = none
 }
@@ -160,36 +170,35 @@ func (s *stream) close() {
 	s.cancel()
 	s.streams.remove(s)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.done = true
-	s.mu.Unlock()
 	if s.started && s.record != nil {
 		s.record.Status = http.StatusOK
 	}
 }
 
-// follow writes the task's events after a position until one that ends the stream. An error is returned only when nothing
-// was written.
+// follow writes the task's events after a position until one that ends the stream, or returns why it cannot go on.
 func (s *stream) follow(after int64) error {
 	for entries, err := range s.tasks.Events(s.ctx, s.principal, s.task, after) {
 		if err != nil {
-			return s.broken(err)
+			return err
 		}
 		if !s.opened {
 			s.opened = true
 			if entries, err = s.begin(after, entries); err != nil {
-				return s.broken(err)
+				return err
 			}
 		}
 		for _, e := range entries {
 			event, err := e.Event()
 			if err != nil {
-				return s.broken(err)
+				return err
 			}
 			if isReply(event) {
 				continue
 			}
 			if s.buf, err = wire.AppendFrame(s.buf, s.call, e); err != nil {
-				return s.broken(err)
+				return err
 			}
 			s.note(e.Seq)
 			if endsStream(event) {
@@ -204,7 +213,7 @@ func (s *stream) follow(after int64) error {
 			return nil
 		}
 	}
-	if !s.started && s.ctx.Err() != nil { // nothing came before the client left, or before the drain
+	if !s.wrote && s.ctx.Err() != nil { // nothing came before the client left, or before the drain
 		return closingError()
 	}
 	return nil
@@ -215,9 +224,11 @@ func endsStream(e a2a.Event) bool {
 	if _, ok := e.(*a2a.Message); ok {
 		return true
 	}
-	s := a2a.EventState(e)
-	return s.Terminal() || s == a2a.TaskStateInputRequired
+	return endsAt(a2a.EventState(e))
 }
+
+// endsAt reports whether a stream ends at a state.
+func endsAt(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateInputRequired }
 
 // begin writes the first event and returns the entries that are left. A stream that begins in the middle of a task begins
 // with the task as it stands after the caller's reply.
@@ -270,12 +281,20 @@ func (s *stream) begin(after int64, entries []*a2a.Entry) ([]*a2a.Entry, error) 
 	return entries, nil
 }
 
-// broken tells the client that the stream cannot go on: as a plain reply when it has not begun.
-func (s *stream) broken(err error) error {
-	if !s.started {
+// end tells the client why the stream cannot go on: with a last frame, or, when the reply is not a stream yet, by handing
+// err back for a plain reply. From then on it cannot become one.
+func (s *stream) end(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	started := s.started
+	s.done = !started
+	s.mu.Unlock()
+	if !started {
 		return err
 	}
-	if a2a.KindOf(err) == a2a.KindInternal {
+	if a2a.KindOf(err) == a2a.KindInternal && s.ctx.Err() == nil {
 		s.o.Logger.Error("stream failed", "task", s.task, "error", err)
 	}
 	s.buf = wire.AppendErrorFrame(s.buf, s.call, err)
@@ -302,9 +321,10 @@ func (s *stream) flush() bool {
 	if len(s.buf) == 0 {
 		return true
 	}
-	s.start()
+	s.wrote = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.begun()
 	ok := s.send(s.buf)
 	if s.buf = s.buf[:0]; cap(s.buf) > maxIdleBuffer {
 		s.buf = nil
@@ -316,6 +336,11 @@ func (s *stream) flush() bool {
 func (s *stream) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.begun()
+}
+
+// begun is start with s.mu held.
+func (s *stream) begun() {
 	if s.started {
 		return
 	}
