@@ -79,11 +79,11 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 		Log:  func(agent string) a2aserver.Log { return NewAgentLog(d.store, "demo/"+agent) },
 		Base: d.base, Token: cfg.Token, Logger: logger,
 	})
-	if err == nil {
-		err = d.agents.Resume(ctx)
-	}
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
+	}
+	if err := d.agents.Resume(ctx); err != nil { // of no weight beside serving
+		logger.Error("the demo agents could not take up what was left open", "err", err)
 	}
 	d.drain = guard.NewDrain()
 	g := guard.New(ln.Addr(), &guard.Options{Drain: d.drain, NoPages: true, Refuse: refuseCall, Logger: logger})
@@ -166,13 +166,27 @@ func (a *App) startDemo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.store.Write(ctx, &orchestrator.Batch{Settings: map[string]string{demoAddrSetting: u.Host}}); err != nil {
-		return err
+	if u.Host != addr {
+		err := a.store.Write(ctx, &orchestrator.Batch{Settings: map[string]string{demoAddrSetting: u.Host}})
+		if err := a.unlessSick("the address of the demo agents", err); err != nil {
+			return err
+		}
 	}
 	for _, name := range a.demo.Names() {
-		if err := a.registry.local(ctx, name, a.demo.Base()+name, orchestrator.Secret(token)); err != nil {
+		err := a.registry.local(ctx, name, a.demo.Base()+name, orchestrator.Secret(token))
+		if err := a.unlessSick("the demo agent "+name, err); err != nil {
 			return fmt.Errorf("the demo agent %s could not be registered: %w", name, err)
 		}
 	}
+	return nil
+}
+
+// unlessSick passes on why something could not be stored, unless the store takes no writes at all: what is stored can
+// still be read and served then.
+func (a *App) unlessSick(what string, err error) error {
+	if err == nil || a.store.Healthy() == nil {
+		return err
+	}
+	a.log.Error(what+" could not be stored", "err", err)
 	return nil
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -254,14 +255,8 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 		return err
 	}
 	g.ID, g.Hue, g.Local, g.Idempotent = id, hueOf(id), true, true
-	if old, err := r.store.Agent(ctx, id); err == nil {
-		g.Added = old.Added
-	}
 	origins, err := r.origins(ctx, f)
 	if err != nil {
-		return err
-	}
-	if err := r.approve(ctx, g, origins); err != nil {
 		return err
 	}
 	b, err := bind(&orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: secret}, origins[0])
@@ -269,7 +264,33 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 		return err
 	}
 	r.creds.lend(id, b)
-	return nil
+	old, err := r.store.Agent(ctx, id)
+	switch {
+	case errors.Is(err, orchestrator.ErrNotFound):
+	case err != nil:
+		return err
+	default:
+		g.Added = old.Added
+		if r.stands(ctx, old, g, origins) {
+			return nil
+		}
+	}
+	if err := r.store.Healthy(); err != nil { // each try may take its time
+		return err
+	}
+	return r.approve(ctx, g, origins)
+}
+
+// stands reports whether g is stored already as old, approved for exactly these origins.
+func (r *registry) stands(ctx context.Context, old, g *orchestrator.Agent, origins []string) bool {
+	have := slices.Clone(r.grants.of(ctx, g.ID))
+	want := slices.Clone(origins)
+	slices.Sort(have)
+	slices.Sort(want)
+	return old.Trust == orchestrator.TrustApproved && old.Local == g.Local && old.Idempotent == g.Idempotent &&
+		old.Name == g.Name && old.CardURL == g.CardURL && bytes.Equal(old.CardJSON, g.CardJSON) && old.CardHash == g.CardHash &&
+		old.Interface == g.Interface && old.Dialect == g.Dialect && old.Hue == g.Hue && slices.Equal(old.Notes, g.Notes) &&
+		slices.Equal(have, want)
 }
 
 // checkID refuses an id that cannot be had.
