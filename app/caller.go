@@ -57,6 +57,12 @@ func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 		}),
 		Logger: c.log, Tap: c.tap, Peer: id,
 	})
+	if e := (*card.Error)(nil); err != nil && !errors.As(err, &e) {
+		return nil, &toldError{cause: err, fault: &orchestrator.Fault{
+			Kind: "interface", Where: orchestrator.WhereUs, What: "The address of " + g.Name + " cannot be used. Nothing was sent.",
+			Do: "Connect it again.", Raw: err.Error(),
+		}}
+	}
 	if err != nil {
 		return nil, told(err)
 	}

@@ -386,7 +386,7 @@ func wireError(err error) error {
 		return err
 	case errors.As(err, &f):
 		kind := a2a.KindUnavailable
-		if f.Where == orchestrator.WhereUs {
+		if f.Where == orchestrator.WhereUs && !f.Retry {
 			kind = a2a.KindInvalidParams
 		}
 		return &a2a.Error{Kind: kind, Message: f.What, Err: err}

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -39,7 +40,28 @@ func final(err error) bool {
 	return errors.As(err, &f) && (f.Where == orchestrator.WhereSignIn || f.Where == orchestrator.WhereUs)
 }
 
-// FaultOf tells an error to a person.
+// unreadError is a failure of our own before anything was sent, beside its cause.
+type unreadError struct {
+	fault *orchestrator.Fault
+	cause error
+}
+
+func (e *unreadError) Error() string   { return e.fault.What + " " + e.cause.Error() }
+func (e *unreadError) Unwrap() []error { return []error{e.fault, e.cause} }
+
+// unread says that what we know of an agent could not be read. An end of the context is passed on as it is.
+func unread(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &unreadError{cause: err, fault: &orchestrator.Fault{
+		Kind: "not-read", Where: orchestrator.WhereUs, Retry: true, Raw: shorten(err.Error()),
+		What: "Parley could not read what it knows of the agent. Nothing was sent.", Do: "Try again.",
+	}}
+}
+
+// FaultOf tells an error to a person. Of one that says nothing of itself it can only be told that the call failed, and
+// that the message may have arrived; what fails before a call is a *orchestrator.Fault.
 func FaultOf(err error) *orchestrator.Fault {
 	var f *orchestrator.Fault
 	if errors.As(err, &f) {

@@ -41,7 +41,7 @@ func (p *Ports) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 	case errors.Is(err, orchestrator.ErrNotFound):
 		return nil, NoAgent(id)
 	case err != nil:
-		return nil, err
+		return nil, unread(err)
 	case a.Trust != orchestrator.TrustApproved:
 		return nil, &orchestrator.Fault{
 			Kind: "agent-not-approved", Where: orchestrator.WhereUs,

@@ -386,6 +386,29 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+// unreadable are agents that cannot be read.
+type unreadable struct {
+	orchestrator.Agents
+	err error
+}
+
+func (u unreadable) Agent(context.Context, string) (*orchestrator.Agent, error) { return nil, u.err }
+
+// What fails before anything was sent is our own failure, whatever the store says of it, and is never asked about.
+func TestAgentUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{errors.New("disk I/O error"), &a2a.Error{Kind: a2a.KindUnavailable, Message: "the disk is full"}} {
+		_, err := (&steps.Ports{Agents: unreadable{err: cause}}).Agent(t.Context(), "a")
+		class, f := steps.Classify(err)
+		if class != engine.Refused || f.Where != orchestrator.WhereUs || !f.Retry || f.MayHaveRun || !errors.Is(err, cause) {
+			t.Errorf("%v is %s: %+v", cause, class, f)
+		}
+	}
+	if _, err := (&steps.Ports{Agents: unreadable{err: context.Canceled}}).Agent(t.Context(), "a"); err != context.Canceled {
+		t.Errorf("the end of the context is told as %v", err)
+	}
+}
+
 func TestHops(t *testing.T) {
 	t.Parallel()
 	for meta, want := range map[string]int{
