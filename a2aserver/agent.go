@@ -411,8 +411,9 @@ func (a *Agent) Resume(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the agent: no message is accepted any more, running turns get until ctx is done, but 10 seconds at most, and
-// what then still runs is stopped and stays as it is stored, for Resume. It may be called twice.
+// Close ends the agent: no message is accepted any more, and what runs is stopped and stays as it is stored, for Resume.
+// With a Resumer that is at once, for nothing is lost; without one, turns get until ctx is done, but 10 seconds at most, to
+// come to their end first. It may be called twice.
 func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	first := !a.closing
@@ -422,9 +423,11 @@ func (a *Agent) Close(ctx context.Context) error {
 		<-a.closed
 		return nil
 	}
-	grace, done := context.WithTimeout(ctx, drainTime)
-	defer done()
-	a.await(grace, func() bool { return a.turns-a.waiting <= 0 })
+	if _, ok := a.exec.(Resumer); !ok {
+		grace, done := context.WithTimeout(ctx, drainTime)
+		defer done()
+		a.await(grace, func() bool { return a.turns-a.waiting <= 0 })
+	}
 	a.stop(ErrClosing)
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer done()
@@ -437,7 +440,7 @@ func (a *Agent) Close(ctx context.Context) error {
 }
 
 const (
-	drainTime = 10 * time.Second // what a running turn gets to come to its end
+	drainTime = 10 * time.Second // what a running turn that nobody can resume gets to come to its end
 	stopTime  = 2 * time.Second  // what it gets to notice that it was stopped
 )
 

@@ -331,6 +331,47 @@ func TestCloseDrains(t *testing.T) {
 	eventually(t, "the turn came to its end", func() bool { return state(t, a, s.TaskID) == a2a.TaskStateCompleted })
 }
 
+// TestCloseStopsWhatCanBeResumed: a turn that goes on after the restart is not waited for.
+func TestCloseStopsWhatCanBeResumed(t *testing.T) {
+	t.Parallel()
+	log := a2aserver.NewMemoryLog()
+	cause := make(chan error, 1)
+	work := func(ctx context.Context, _ *a2aserver.Turn, yield func(a2a.Event) bool) error {
+		yield(chunk("half"))
+		<-ctx.Done()
+		cause <- context.Cause(ctx)
+		return nil
+	}
+	rest := func(_ context.Context, _ *a2aserver.Turn, yield func(a2a.Event) bool) error {
+		yield(chunk(" whole"))
+		return nil
+	}
+	a := a2aserver.NewAgent(resumeFunc{work, rest}, log, nil)
+	s, err := a.Start(t.Context(), "p", request("m", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is at work", func() bool {
+		tk, err := a.Task(t.Context(), "p", &a2a.GetRequest{ID: s.TaskID})
+		return err == nil && len(tk.Artifacts) == 1
+	})
+	start := time.Now()
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	want(t, "cause", <-cause, a2aserver.ErrClosing)
+	b := a2aserver.NewAgent(resumeFunc{work, rest}, log, nil)
+	if err := b.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it came to its end", func() bool { return state(t, b, s.TaskID) == a2a.TaskStateCompleted })
+	tk, _ := b.Task(t.Context(), "p", &a2a.GetRequest{ID: s.TaskID})
+	want(t, "artifact", a2a.Text(tk.Artifacts[0].Parts), "half whole")
+}
+
 // TestCloseDoesNotWaitForSignIns: a turn that waits for a person may wait for days.
 func TestCloseDoesNotWaitForSignIns(t *testing.T) {
 	t.Parallel()

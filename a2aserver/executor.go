@@ -31,8 +31,8 @@ var (
 	ErrClosing  = errors.New("the agent is shutting down")
 )
 
-// Resumer is what an Executor implements to go on with a task after a restart. Without it such a task ends FAILED,
-// keeping its artifacts.
+// Resumer is what an Executor implements to go on with a task after a restart; its turns are then stopped at once when the
+// agent closes. Without it such a task ends FAILED, keeping its artifacts.
 type Resumer interface {
 	Resume(ctx context.Context, turn *Turn) iter.Seq2[a2a.Event, error]
 }
