@@ -124,7 +124,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // describe makes an Agent of what was found, with a proposal for its id.
 func (r *registry) describe(ctx context.Context, f *card.Found) (*orchestrator.Agent, error) {
-	id, err := r.freeID(ctx, f.Card.Name)
+	id, err := r.freeID(ctx, f.Card.Name, f.Interface.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (r *registry) Approve(ctx context.Context, c *orchestrator.Candidate) (*orc
 		return nil, c.Fault
 	}
 	g := *c.Agent
-	if err := r.checkID(ctx, g.ID); err != nil {
+	if err := r.checkID(ctx, &g); err != nil {
 		return nil, err
 	}
 	if err := r.approve(ctx, &g, c.Origins); err != nil {
@@ -293,32 +293,45 @@ func (r *registry) stands(ctx context.Context, old, g *orchestrator.Agent, origi
 		slices.Equal(have, want)
 }
 
-// checkID refuses an id that cannot be had.
-func (r *registry) checkID(ctx context.Context, id string) error {
+// checkID refuses an id that an agent cannot have.
+func (r *registry) checkID(ctx context.Context, g *orchestrator.Agent) error {
 	bad := func(what string) error {
 		return &orchestrator.Fault{Kind: "id", Where: orchestrator.WhereUs, What: what, Do: "Choose another id."}
 	}
+	id := g.ID
 	if id != slug(id) || id == "" {
 		return bad("An id is made of small letters, digits and dashes.")
 	}
 	if id == orchestrator.OwnAgent || id == orchestrator.Auto {
 		return bad("The id " + id + " is Parley's own.")
 	}
-	g, err := r.store.Agent(ctx, id)
-	if errors.Is(err, orchestrator.ErrNotFound) {
+	old, err := r.store.Agent(ctx, id)
+	switch {
+	case errors.Is(err, orchestrator.ErrNotFound):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	if g.Trust != orchestrator.TrustRemoved {
+	case old.Trust != orchestrator.TrustRemoved:
 		return bad("There is an agent " + id + " already.")
+	case !mayReturn(old, g.Interface.URL):
+		return bad("The id " + id + " was that of another agent, now removed.")
 	}
 	return nil
 }
 
-// freeID makes an id of a name, with a number after it when it is taken.
-func (r *registry) freeID(ctx context.Context, name string) (string, error) {
+// mayReturn reports whether a removed agent and the one at an address are the same, as far as can be told. Its id stays
+// its own: tokens name it, and conversations go on with whoever has it.
+func mayReturn(old *orchestrator.Agent, address string) bool {
+	was, err := card.Origin(old.Interface.URL)
+	if err != nil {
+		return false
+	}
+	is, err := card.Origin(address)
+	return err == nil && was == is
+}
+
+// freeID makes an id of a name for the agent at an address, with a number after it when it is taken.
+func (r *registry) freeID(ctx context.Context, name, address string) (string, error) {
 	base := slug(name)
 	if base == "" || base == orchestrator.OwnAgent || base == orchestrator.Auto {
 		base = strings.Trim("a-"+base, "-")
@@ -329,7 +342,7 @@ func (r *registry) freeID(ctx context.Context, name string) (string, error) {
 			id = fmt.Sprintf("%s-%d", base, n)
 		}
 		g, err := r.store.Agent(ctx, id)
-		if errors.Is(err, orchestrator.ErrNotFound) || err == nil && g.Trust == orchestrator.TrustRemoved {
+		if errors.Is(err, orchestrator.ErrNotFound) || err == nil && g.Trust == orchestrator.TrustRemoved && mayReturn(g, address) {
 			return id, nil
 		}
 		if err != nil {
