@@ -18,6 +18,7 @@ const (
 	pingEvery   = 20 * time.Second
 	writeWithin = 5 * time.Second
 	sideEvery   = 150 * time.Millisecond
+	closeWithin = time.Second // for a browser to answer when the site closes
 )
 
 // hello is the one thing a window says: where it stands.
@@ -57,13 +58,17 @@ func (s *Site) socket(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer s.wg.Done()
 	c.SetReadLimit(int64(a2a.Limits.WebSocketMessage))
-	// What is under way ends by itself when the site closes, so that the window hears why.
-	h, err := greet(r.Context(), c)
+	// What is under way ends by itself when the site closes, so that the window hears why. A browser that does not answer
+	// is left soon after.
+	ctx, leave := context.WithCancel(r.Context())
+	defer leave()
+	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(closeWithin, leave) })()
+	h, err := greet(ctx, c)
+	ctx = c.CloseRead(ctx)
 	if err != nil {
 		_ = c.Close(websocket.StatusPolicyViolation, "say where you stand first")
 		return nil
 	}
-	ctx := c.CloseRead(r.Context())
 	s.log.InfoContext(ctx, "window live", "conversation", h.Conversation)
 	err = s.serve(ctx, c, h)
 	var bye closing

@@ -380,6 +380,41 @@ func TestCloseSaysWhy(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesSilentBrowsers: one that does not answer does not hold up the end.
+func TestCloseLeavesSilentBrowsers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for _, hello := range []string{"", "{}", "no JSON"} {
+		c, _, err := websocket.Dial(t.Context(), w.srv.URL+"/ws", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow()
+		if hello == "" {
+			continue
+		}
+		if err := c.Write(t.Context(), websocket.MessageText, []byte(hello)); err != nil {
+			t.Fatal(err)
+		}
+		if hello == "{}" { // the first frame: the window is live
+			if _, _, err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, func() error {
+		if n := w.opened.Load(); n != 3 {
+			return fmt.Errorf("%d sockets", n)
+		}
+		return nil
+	})
+	start := time.Now()
+	w.Close("the end")
+	if d := time.Since(start); d > 3*closeWithin {
+		t.Errorf("Close took %v", d)
+	}
+}
+
 func TestWindowOfAnotherVersionReloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
