@@ -27,6 +27,9 @@ func newAssets() *assets {
 
 func (a *assets) url(name string) string { return "/static/" + a.names[name] }
 
+// bundle names what a page is made with, so that one of another version of the program is known.
+func (a *assets) bundle() string { return a.url("app.js") + " " + a.url("app.css") }
+
 // ServeHTTP serves a file under its hashed name for ever; its plain name leads there.
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)

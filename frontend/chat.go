@@ -74,7 +74,7 @@ func (s *Site) composer(conversation, to string, agents []view.AgentLink) view.C
 	if to == "" {
 		to = orchestrator.Auto
 	}
-	return view.Composer{Conversation: conversation, To: to, Agents: agents, MessageID: newID(), MaxFile: maxFile}
+	return view.Composer{Conversation: conversation, To: to, Agents: agents, MessageID: newID(), MaxFile: maxFile, Sick: s.sick() != ""}
 }
 
 func newID() string {

@@ -27,7 +27,7 @@ type hello struct {
 	Last         int64  `json:"last"`
 	Room         string `json:"room"`
 	Seq          int64  `json:"seq"`
-	Bundle       string `json:"bundle"` // the script it runs; "" = do not care
+	Bundle       string `json:"bundle"` // the script and the style it was drawn with; "" = do not care
 }
 
 // socket keeps a window live.
@@ -102,7 +102,7 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, b)
 	}
-	if h.Bundle != "" && h.Bundle != s.assets.url("app.js") {
+	if h.Bundle != "" && h.Bundle != s.assets.bundle() {
 		return send((&frame{Reload: true}).encode()) // it was drawn by another version of the program
 	}
 	var room *room

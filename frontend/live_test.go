@@ -418,7 +418,11 @@ func TestCloseLeavesSilentBrowsers(t *testing.T) {
 func TestWindowOfAnotherVersionReloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	for bundle, want := range map[string]bool{"/static/app-OLD.js": true, w.assets.url("app.js"): false} {
+	for bundle, want := range map[string]bool{
+		"/static/app-OLD.js " + w.assets.url("app.css"): true,
+		w.assets.url("app.js") + " /static/app-OLD.css": true,
+		w.assets.bundle(): false,
+	} {
 		v := &window{t: t, w: w}
 		v.load("/")
 		v.at.Bundle = bundle

@@ -9,14 +9,18 @@ import (
 	"parley/frontend/view"
 )
 
-// lobby is what every window shows: the bar of chats and agents. Only the newest matters.
+// lookEvery is how often the store is asked whether it takes writes.
+const lookEvery = time.Second
+
+// lobby is what every window shows: the bar of chats and agents, and that nothing can be stored. Only the newest matters.
 type lobby struct {
 	site *Site
 	poke chan struct{}
 
 	mu    sync.Mutex
 	n     int64
-	html  string
+	html  string // of the bar
+	sick  string
 	frame []byte
 	wake  chan struct{}
 	asked bool // somebody looks
@@ -66,11 +70,17 @@ func (l *lobby) run() {
 			}
 		}
 	})
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.poke:
+		case <-look.C:
+			if !l.turned() {
+				continue
+			}
 		}
 		l.draw(ctx)
 		select {
@@ -81,6 +91,13 @@ func (l *lobby) run() {
 	}
 }
 
+// turned reports whether windows are told something else than the store says of its health.
+func (l *lobby) turned() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sick != l.site.sick()
+}
+
 func (l *lobby) draw(ctx context.Context) {
 	l.mu.Lock()
 	asked := l.asked
@@ -88,6 +105,7 @@ func (l *lobby) draw(ctx context.Context) {
 	if !asked {
 		return
 	}
+	sick := l.site.sick()
 	side, err := l.site.side(ctx, l.site.now())
 	if err != nil {
 		if ctx.Err() == nil {
@@ -102,12 +120,17 @@ func (l *lobby) draw(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if html == l.html {
+	if html == l.html && sick == l.sick {
 		return
 	}
-	l.html = html
+	l.html, l.sick = html, sick
 	l.n++
-	l.frame = (&frame{Ops: []op{{"i", "chats", html}, {"i", "asking", count}}}).encode()
+	l.frame = (&frame{Ops: []op{
+		{"i", "chats", html},
+		{"i", "asking", count},
+		{"i", "sick", draw(ctx, view.Sick(sick))},
+		{"i", "held", draw(ctx, view.Held(sick != ""))},
+	}}).encode()
 	close(l.wake)
 	l.wake = make(chan struct{})
 }

@@ -112,6 +112,9 @@ func (s *Site) handle(h func(http.ResponseWriter, *http.Request) error) http.Han
 			return
 		}
 		status, fault := faultOf(err)
+		if status == http.StatusServiceUnavailable {
+			s.lobby.mark() // every window should know
+		}
 		if status >= 500 {
 			s.log.ErrorContext(r.Context(), "page failed", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
@@ -193,9 +196,19 @@ func (s *Site) page(r *http.Request, title string, side view.Side) view.Page {
 		side = full
 	}
 	return view.Page{
-		Title: title, Theme: theme, Now: now, Side: side, Native: s.opts.Shell != nil, Version: s.opts.Version,
+		Title: title, Theme: theme, Now: now, Side: side, Native: s.opts.Shell != nil, Sick: s.sick(), Version: s.opts.Version,
 		CSS: s.assets.url("app.css"), JS: s.assets.url("app.js"), Fonts: []string{s.assets.url("inter.woff2")},
 	}
+}
+
+// sick says why nothing new can be stored, or "".
+func (s *Site) sick() string {
+	err := s.store.Healthy()
+	if err == nil {
+		return ""
+	}
+	_, fault := faultOf(err)
+	return fault.What
 }
 
 // side reads the bar of chats and agents.

@@ -10,7 +10,9 @@ export function live(): void {
 	const d = document.body.dataset;
 	if (d.room === undefined) return;
 	const at = { conversation: d.conversation ?? "", last: Number(d.last), room: d.room, seq: Number(d.seq), bundle: "" };
-	at.bundle = new URL(document.querySelector<HTMLScriptElement>("script[type=module]")!.src).pathname;
+	const script = document.querySelector<HTMLScriptElement>("script[type=module]")!.src;
+	const style = document.querySelector<HTMLLinkElement>("link[rel=stylesheet]")!.href;
+	at.bundle = [script, style].map((a) => new URL(a).pathname).join(" ");
 	let queue: Frame[] = [];
 	let drawing = false;
 	let tries = 0;

@@ -24,7 +24,8 @@ type Page struct {
 	Now     time.Time
 	Side    Side
 	Live    Place
-	Native  bool // a window of our own: the server opens links
+	Native  bool   // a window of our own: the server opens links
+	Sick    string // why nothing new can be stored; "" when it can
 	Version string
 }
 
@@ -211,6 +212,7 @@ type Composer struct {
 	Text         string
 	MaxFile      int64
 	Fault        *Fault
+	Sick         bool // nothing can be stored now
 }
 
 // Auto is the choice that leaves the agent to Parley.
