@@ -21,7 +21,8 @@ type change struct {
 	at    time.Time
 
 	step    string                     // the step whose row changed
-	chat    *orchestrator.Conversation // the run's conversation, when the change begins with it
+	chat    *orchestrator.Conversation // the run's conversation, when the change begins it
+	talk    *chat                      // the run's conversation, while it is the change's turn
 	whole   *a2a.Task                  // the run's first event, when it is its last too
 	decided bool                       // the reducer's state is worth storing
 }
@@ -237,6 +238,7 @@ func (c *change) write(ctx context.Context) error {
 	if r.ctx.Err() != nil {
 		return r.broken()
 	}
+	defer c.leave()
 	b, err := c.seal(ctx)
 	if err == nil {
 		err = r.d.store.Write(context.WithoutCancel(ctx), b)
@@ -245,18 +247,27 @@ func (c *change) write(ctx context.Context) error {
 		r.kill(err)
 		return err
 	}
+	c.stored()
 	return nil
 }
 
 // queue commits the change in its turn, behind what the run queued before.
 func (c *change) queue(ctx context.Context) error {
 	r := c.r
+	defer c.leave()
 	b, err := c.seal(ctx)
 	if err != nil {
 		r.kill(err)
 		return err
 	}
 	done := r.done
+	if c.talk != nil {
+		arrived := c.under()
+		done = func(entries []*a2a.Entry, err error) {
+			arrived(err)
+			r.committed(entries, err)
+		}
+	}
 	if c.whole != nil && !r.conversation() {
 		row := r.row
 		done = func(entries []*a2a.Entry, err error) {

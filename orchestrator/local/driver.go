@@ -68,6 +68,7 @@ type Driver struct {
 
 	mu     sync.Mutex
 	live   map[string]*run    // runs somebody holds
+	chats  map[string]*chat   // conversations somebody writes
 	counts map[string]*count  // by principal
 	where  map[string]counted // by run: where it counts
 	recent recent
@@ -107,7 +108,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 			PollMin: opts.PollMin, PollMax: opts.PollMax, PollFailures: opts.PollFailures,
 		},
 		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName,
-		live: map[string]*run{}, counts: map[string]*count{}, where: map[string]counted{},
+		live: map[string]*run{}, chats: map[string]*chat{}, counts: map[string]*count{}, where: map[string]counted{},
 	}
 	d.ctx, d.close = context.WithCancel(context.Background())
 	return d

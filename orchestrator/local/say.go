@@ -166,7 +166,9 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 	if b.chat != nil {
 		r.row.ConversationID = b.chat.ID
 		r.fold = &a2a.Task{ID: r.row.ID, ContextID: r.row.ContextID}
-		c.chat = b.chat
+		if b.fresh {
+			c.chat = b.chat
+		}
 		c.item(steps.UserItem(b.message))
 	}
 	if b.to == orchestrator.Auto {
