@@ -277,10 +277,13 @@ func (d *Driver) open(ctx context.Context, id string) (*run, error) {
 func (d *Driver) release(r *run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.holders--; r.holders == 0 && d.live[r.row.ID] == r {
-		delete(d.live, r.row.ID)
-		r.kill(nil)
+	if r.holders--; r.holders > 0 {
+		return
 	}
+	if d.live[r.row.ID] == r {
+		delete(d.live, r.row.ID)
+	}
+	r.kill(nil)
 }
 
 func (d *Driver) hold(r *run) {
@@ -316,6 +319,11 @@ const (
 func (d *Driver) recount(run, principal string, to counted) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.move(run, principal, to)
+}
+
+// move is recount with d.mu held.
+func (d *Driver) move(run, principal string, to counted) {
 	from := d.where[run]
 	if from == to {
 		return
@@ -344,23 +352,21 @@ func (c *count) add(where counted, n int) {
 	}
 }
 
-// admit reports whether a principal may have one more run.
-func (d *Driver) admit(principal string) error {
+// admit counts one more run of a principal as running, unless that is too many.
+func (d *Driver) admit(run, principal string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c := d.counts[principal]
-	if c == nil {
-		return nil
-	}
 	waiting := a2a.Limits.InterruptedTasks
 	if principal == orchestrator.LocalPrincipal {
 		waiting = a2a.Limits.InterruptedLocal
 	}
-	switch {
+	switch c := d.counts[principal]; {
+	case c == nil:
 	case c.running >= a2a.Limits.RunningTasks:
 		return &a2a.Error{Kind: a2a.KindRateLimited, RetryAfter: 5 * time.Second, Message: "too many tasks are running; wait until some have ended"}
 	case c.interrupted >= waiting:
 		return &a2a.Error{Kind: a2a.KindRateLimited, RetryAfter: time.Minute, Message: "too many tasks wait for an answer; answer or cancel some first"}
 	}
+	d.move(run, principal, countsRunning)
 	return nil
 }

@@ -132,23 +132,30 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 		}
 	}
 	receipt = d.receipt(b.scope, b.principal, b.message)
-	if err := d.admit(b.principal); err != nil {
+	id := newID()
+	if err := d.admit(id, b.principal); err != nil {
 		if old, e := d.received(ctx, receipt); old != nil || e != nil {
 			return nil, old, true, e
 		}
 		return nil, nil, false, err
 	}
+	defer func() {
+		if run == nil {
+			d.recount(id, b.principal, countsNot)
+		}
+	}()
 	// Every event of the run will be behind the newest there is now. A reader that begins there, and not at the start of
 	// the log, finds what it wants among the newest events, which a store has at hand.
 	if receipt.After, err = d.store.Head(ctx); err != nil {
 		return nil, nil, false, err
 	}
-	r := d.newRun(newID())
+	r := d.newRun(id)
 	defer d.release(r)
 	if err := r.broken(); err != nil {
 		return nil, nil, false, err
 	}
 	now := d.now()
+	r.counted = countsRunning
 	r.row = orchestrator.Run{
 		ID: r.row.ID, Scope: b.scope, Principal: b.principal, ContextID: b.contextID, To: b.to,
 		State: a2a.TaskStateSubmitted, Created: now, Updated: now,
@@ -181,7 +188,6 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 	d.live[r.row.ID] = r
 	d.mu.Unlock()
 	if err := r.proceed(ctx, c); err != nil {
-		d.recount(r.row.ID, b.principal, countsNot)
 		if errors.Is(err, orchestrator.ErrDuplicate) {
 			old, err := d.received(ctx, receipt)
 			return nil, old, true, err
