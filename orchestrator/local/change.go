@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"parley/a2a"
@@ -220,12 +221,13 @@ func (c *change) children() {
 	c.batch.Contexts = append(c.batch.Contexts, child)
 }
 
-// childKey is what the agent's context is kept under.
+// childKey is what the agent's context is kept under. The length keeps the caller's own context ids out of the ids of
+// principals.
 func (r *run) childKey() string {
 	if r.conversation() {
 		return r.row.ConversationID
 	}
-	return r.row.Principal + "/" + r.row.ContextID
+	return strconv.Itoa(len(r.row.Principal)) + ":" + r.row.Principal + "/" + r.row.ContextID
 }
 
 // write commits the change and returns when it is on disk. What follows from it starts then. When something that is still

@@ -359,3 +359,36 @@ func TestZeroOptions(t *testing.T) {
 		}
 	}
 }
+
+// A caller cannot choose a context id that leads to what another caller has with an agent.
+func TestContextsOfCallersAreApart(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	d, _, _ := setup(t, nil, func(x *orchestratortest.Turn) {
+		got <- x.Message.ContextID
+		x.Status(a2a.TaskStateWorking)
+		x.Status(a2a.TaskStateCompleted)
+	})
+	begin := func(principal, contextID, message string) string {
+		t.Helper()
+		_, err := d.Tasks("agent-1").Start(t.Context(), principal, &a2a.SendRequest{Message: a2a.Message{
+			ID: message, ContextID: contextID, Parts: []a2a.Part{a2a.TextPart("x")},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := <-got
+		waitFor(t, func() bool {
+			page, err := d.Tasks("agent-1").List(t.Context(), principal, &a2a.ListRequest{Status: a2a.TaskStateCompleted})
+			return err == nil && page.TotalSize > 0
+		})
+		return at
+	}
+	first := begin("ann", "b/c", "m1")
+	if again := begin("ann", "b/c", "m2"); again == "" || again == first {
+		t.Errorf("the caller's own context is %q", again)
+	}
+	if other := begin("ann/b", "c", "m3"); other != first {
+		t.Errorf("another caller was led into the context %q", other)
+	}
+}
