@@ -174,3 +174,40 @@ func TestForgetCancelsForTheRun(t *testing.T) {
 		t.Errorf("canceled on behalf of %+v, want %+v", got, want)
 	}
 }
+
+// panicking panics when it is asked to cancel.
+type panicking struct {
+	orchestrator.Caller
+	asked chan struct{}
+}
+
+func (p panicking) Cancel(context.Context, *orchestrator.Agent, *a2a.CancelRequest) (*a2a.Task, error) {
+	close(p.asked)
+	panic("cancel")
+}
+
+// Canceling for a forgotten run that panics costs nothing but the cancel.
+func TestForgetSurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	store, agents, stop := orchestratortest.NewMemoryStore(), orchestratortest.NewAgents(), make(chan struct{})
+	_, row := agents.Add("agent-1", func(x *orchestratortest.Turn) {
+		x.Status(a2a.TaskStateWorking)
+		<-stop
+	})
+	if err := store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{row}}); err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	d := local.New(store, panicking{agents, asked}, nil)
+	run := say(t, d, "hi")
+	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
+	if err := d.Forget(t.Context(), run.ConversationID); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	close(stop)
+	agents.Wait()
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

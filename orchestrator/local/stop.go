@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"parley/a2a"
@@ -178,7 +179,13 @@ func (r *run) forget() {
 	if st := r.state.Active(); st != nil && st.Task != "" && !r.state.Ended {
 		ctx := context.WithoutCancel(r.calling())
 		stop := &engine.Stop{Step: st.ID, Agent: st.Agent, Task: st.Task}
+		run := r.row.ID
 		r.d.start(func() {
+			defer func() { // the run is gone: there is nothing to end
+				if v := recover(); v != nil {
+					r.d.log.Error("canceling a forgotten task panicked", "run", run, "panic", v, "stack", string(debug.Stack()))
+				}
+			}()
 			if agent, err := r.d.ports.Agent(ctx, stop.Agent); err == nil {
 				_, err = r.d.ports.Cancel(ctx, agent, stop)
 				r.d.log.Debug("canceled a forgotten task", "agent", agent.ID, "err", err)
