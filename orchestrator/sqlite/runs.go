@@ -74,9 +74,6 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 		where, args = append(where, `r.updated >= ?`), append(args, ceilMilli(r.StatusTimestampAfter))
 	}
 	filter, from := `WHERE `+strings.Join(where, ` AND `), `FROM runs r `
-	if r.ContextID != "" {
-		from += `INDEXED BY runs_context ` // a context has few runs; SQLite would rather walk all in their order
-	}
 	// Both reads are of one moment, so that the total fits the page.
 	tx, err := db.read.BeginTx(ctx, nil)
 	if err != nil {

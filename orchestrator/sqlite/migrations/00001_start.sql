@@ -40,8 +40,8 @@ CREATE TABLE runs (
 	created      INTEGER,
 	engine       BLOB
 );
-CREATE INDEX runs_list ON runs (scope, principal, updated, id, state) WHERE state <> '';
-CREATE INDEX runs_context ON runs (context, scope, principal) WHERE state <> '';
+-- One index for every list of runs: each more is a page more in every commit.
+CREATE INDEX runs_list ON runs (scope, principal, updated, id, state, context) WHERE state <> '';
 CREATE INDEX runs_open ON runs (scope) WHERE open = 1;
 CREATE INDEX runs_conversation ON runs (conversation) WHERE conversation IS NOT NULL;
 
