@@ -28,7 +28,8 @@ type Options struct {
 	HTTP *http.Client
 
 	// Authorize adds the credentials for a request, when the card itself needs them. It is called for requests to the
-	// origin that was asked for only.
+	// origin that was asked for only. With it, a host without a scheme is asked over plain http only when it is one of
+	// the house.
 	Authorize func(context.Context, *http.Request) error
 
 	// Base is the address by which relative ones in a pasted card are meant.
@@ -141,6 +142,9 @@ func (f *finder) find(ctx context.Context, e entry) (*Found, error) {
 	var tried []Try
 	var failed error
 	for n, base := range e.bases {
+		if n > 0 && base.Scheme == "http" && f.o.Authorize != nil && !house(base.Hostname()) {
+			break // nobody asked for plain http: a credential does not go through the open net by it
+		}
 		body, at, t, err := f.search(ctx, base)
 		tried = append(tried, t...)
 		if err != nil {

@@ -541,6 +541,23 @@ func TestSchemeGuess(t *testing.T) {
 	}
 }
 
+// With a sign-in a host without a scheme is asked over plain http in the house only, an odd port or not.
+func TestSchemeGuessWithSignIn(t *testing.T) {
+	t.Parallel()
+	plain := newSite(t, map[string]http.HandlerFunc{wellKnown: says(cardAt("/"))})
+	authorize := func(_ context.Context, r *http.Request) error { r.Header.Set("Authorization", "Bearer x"); return nil }
+	o := func() *card.Options { return &card.Options{HTTP: web(t, plain.Server, nil), Authorize: authorize} }
+	failure(t, "agent.example:8080", o(), card.KindTLS)
+	failure(t, "8.8.8.8:8080", o(), card.KindTLS)
+	if n := len(plain.paths()); n > 0 {
+		t.Errorf("%d requests came over plain http", n)
+	}
+	for _, in := range []string{"box.lan:8080", "10.0.0.1:8080", "localhost:8080", "http://agent.example:8080"} {
+		find(t, in, o())
+	}
+	find(t, "agent.example:8080", &card.Options{HTTP: web(t, plain.Server, nil)})
+}
+
 // A card from a2a-go and others: what it needs is sent with the request.
 func TestRequest(t *testing.T) {
 	t.Parallel()

@@ -232,12 +232,16 @@ func stripTyped(u *url.URL) {
 
 // local reports whether an address looks like one of the house: there, and on odd ports, plain http is usual.
 func local(u *url.URL) bool {
-	host := u.Hostname()
+	return house(u.Hostname()) || u.Port() != "" && u.Port() != "443"
+}
+
+// house reports whether a host is one of the house by its name or address alone.
+func house(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsPrivate() || ip.IsLinkLocalUnicast() || u.Port() != "" && u.Port() != "443"
+		return ip.IsPrivate() || ip.IsLinkLocalUnicast()
 	}
-	return u.Port() != "" && u.Port() != "443" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") ||
-		strings.HasSuffix(host, ".lan") || strings.HasSuffix(host, ".internal")
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".lan") ||
+		strings.HasSuffix(host, ".internal")
 }
 
 // namesHost tells a host from words: without a scheme it needs a dot or be an address or be known to be local.
