@@ -214,7 +214,7 @@ func TestRepeatedMessage(t *testing.T) {
 	dir := t.TempDir()
 	p := startIn(t, dir)
 	first := p.call("agents/bench", envToken, "SendMessage", say("same", "#bench task")).result(t, "task.id")
-	own := p.call("", envToken, "SendMessage", say("same", "hi", `,"metadata":{"parley/agent":"bench"}`))
+	own := p.call("", envToken, "SendMessage", say("same", "hi", `,"metadata":{"urn:parley:agent":"bench"}`))
 	if own.StatusCode != 200 || own.get("error") != "" {
 		t.Fatalf("%s", own.body)
 	}

@@ -222,7 +222,7 @@ func TestNothingIsAcknowledgedUnstored(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"agents/bench", ""} {
-		r := p.call(path, envToken, "SendMessage", say("lost"+path, "#bench task", `,"metadata":{"parley/agent":"bench"}`))
+		r := p.call(path, envToken, "SendMessage", say("lost"+path, "#bench task", `,"metadata":{"urn:parley:agent":"bench"}`))
 		if r.StatusCode != 503 || r.get("error.message") == "" || r.get("result") != "" || r.Header.Get("Retry-After") == "" {
 			t.Errorf("/%s: %d %v %s", path, r.StatusCode, r.Header, r.body)
 		}

@@ -20,7 +20,7 @@ func TestOwnAgentNames(t *testing.T) {
 	own, named := p.token(app.TokenInfo{Name: "own"}), p.token(app.TokenInfo{Name: "named", Agents: []string{"echo"}})
 	verb[struct{}](p, "agents.remove", app.Named{ID: "files"})
 	to := func(token, agent string) *reply {
-		return p.call("", token, "SendMessage", say("m-"+agent, "hi", `,"metadata":{"parley/agent":"`+agent+`"}`))
+		return p.call("", token, "SendMessage", say("m-"+agent, "hi", `,"metadata":{"urn:parley:agent":"`+agent+`"}`))
 	}
 	if r := to(named, "echo"); r.get("error") != "" {
 		t.Errorf("an agent that the token names: %s", r.body)

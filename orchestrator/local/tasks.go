@@ -85,7 +85,7 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 // named returns the agent that a message to our own agent is for: a member of its metadata may say so.
 func named(m a2a.Metadata) string {
 	var v struct {
-		Agent string `json:"parley/agent"`
+		Agent string `json:"urn:parley:agent"`
 	}
 	if len(m) == 0 || json.Unmarshal(m, &v) != nil || v.Agent == "" {
 		return orchestrator.Auto

@@ -363,7 +363,7 @@ func driverGatewayCircle(w *world) {
 	agent := w.add("writer", writes("ok"))
 	hops := func(n int) *a2a.SendRequest {
 		r := message(fmt.Sprintf("m%d", n), "go")
-		r.Message.Metadata = json.RawMessage(fmt.Sprintf(`{"parley/hops":%d,"kept":[1]}`, n))
+		r.Message.Metadata = json.RawMessage(fmt.Sprintf(`{"urn:parley:hops":%d,"kept":[1]}`, n))
 		return r
 	}
 	task, after, _, err := w.driver.Tasks("writer").Start(w.ctx, "ann", hops(7))
@@ -371,7 +371,7 @@ func driverGatewayCircle(w *world) {
 	w.until("writer", "ann", task, after, ends)
 	var meta map[string]any
 	w.must(json.Unmarshal(agent.Sent()[0].Message.Metadata, &meta))
-	if meta["parley/hops"] != 8.0 || meta["kept"] == nil {
+	if meta["urn:parley:hops"] != 8.0 || meta["kept"] == nil {
 		w.Errorf("the message went on with %v", meta)
 	}
 	if _, _, _, err := w.driver.Tasks("writer").Start(w.ctx, "ann", hops(8)); a2a.KindOf(err) != a2a.KindUnsupportedOperation {
@@ -466,7 +466,7 @@ func driverOwnAgentNamed(w *world) {
 	w.add("travel", writes("booked"))
 	w.add("poet", writes("a poem"))
 	r := message("m1", "xyzzy")
-	r.Message.Metadata = json.RawMessage(`{"parley/agent":"poet"}`)
+	r.Message.Metadata = json.RawMessage(`{"urn:parley:agent":"poet"}`)
 	task, after, _, err := w.driver.Tasks("").Start(w.ctx, "ann", r)
 	w.must(err)
 	w.until("", "ann", task, after, ends)
@@ -474,7 +474,7 @@ func driverOwnAgentNamed(w *world) {
 		w.Errorf("got %q", got)
 	}
 	r = message("m2", "xyzzy")
-	r.Message.Metadata = json.RawMessage(`{"parley/agent":"nobody"}`)
+	r.Message.Metadata = json.RawMessage(`{"urn:parley:agent":"nobody"}`)
 	if _, _, _, err := w.driver.Tasks("").Start(w.ctx, "ann", r); a2a.KindOf(err) != a2a.KindInvalidParams {
 		w.Errorf("an agent that is not there: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // hopsKey is the metadata member that counts how many agents a message came through.
-const hopsKey = "parley/hops"
+const hopsKey = "urn:parley:hops"
 
 // MaxHops is how many agents a message may come through: more is a circle.
 const MaxHops = 8
@@ -19,7 +19,7 @@ func Hops(m a2a.Metadata) int {
 		return 0
 	}
 	var v struct {
-		Hops int `json:"parley/hops"`
+		Hops int `json:"urn:parley:hops"`
 	}
 	if json.Unmarshal(m, &v) != nil || v.Hops < 0 {
 		return 0

@@ -412,14 +412,14 @@ func TestAgentUnreadable(t *testing.T) {
 func TestHops(t *testing.T) {
 	t.Parallel()
 	for meta, want := range map[string]int{
-		"": 0, "{}": 0, `{"parley/hops":3}`: 3, `{"parley/hops":-1}`: 0, `{"parley/hops":"3"}`: 0, `[]`: 0,
+		"": 0, "{}": 0, `{"urn:parley:hops":3}`: 3, `{"urn:parley:hops":-1}`: 0, `{"urn:parley:hops":"3"}`: 0, `[]`: 0,
 	} {
 		if got := steps.Hops(json.RawMessage(meta)); got != want {
 			t.Errorf("%s: %d", meta, got)
 		}
 	}
 	for meta, want := range map[string]string{
-		"": `{"parley/hops":2}`, "null": `{"parley/hops":2}`, `{"a":1.50}`: `{"a":1.50,"parley/hops":2}`, `{"parley/hops":1}`: `{"parley/hops":2}`, `[1]`: `[1]`,
+		"": `{"urn:parley:hops":2}`, "null": `{"urn:parley:hops":2}`, `{"a":1.50}`: `{"a":1.50,"urn:parley:hops":2}`, `{"urn:parley:hops":1}`: `{"urn:parley:hops":2}`, `[1]`: `[1]`,
 	} {
 		r := steps.Request(&engine.Sending{MessageID: "m"}, &a2a.Message{ID: "x", Metadata: json.RawMessage(meta)}, 2)
 		if got := string(r.Message.Metadata); got != want || r.Message.ID != "m" {
