@@ -89,7 +89,7 @@ func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Cr
 		}
 		return r.egress.Client(p).Transport.RoundTrip(req)
 	})
-	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} //egress: way is made of its clients
+	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} // egress: way is made of its clients
 	if cred != nil {
 		o.Authorize = func(_ context.Context, req *http.Request) error {
 			origin := req.URL.Scheme + "://" + req.URL.Host

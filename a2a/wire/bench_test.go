@@ -8,9 +8,7 @@ import (
 	"parley/a2a"
 )
 
-var (
-	at = time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
-)
+var at = time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
 
 const (
 	newSend = `{"jsonrpc":"2.0","id":"req-42","method":"SendMessage","params":{"message":{"messageId":"0192f0c1-7d5c-7c3e-9d52-8a6d1d1f0b11","contextId":"0192f0c1-7d5c-7c3e-9d52-8a6d1d1f0b12","role":"ROLE_USER","parts":[{"text":"Plan a weekend in Oslo for two people who like museums."}]},"configuration":{"acceptedOutputModes":["text/plain"]}}}`

@@ -43,8 +43,10 @@ var card = a2a.AgentCard{
 	DefaultInputModes:    []string{"text/plain"},
 	DefaultOutputModes:   []string{"text/plain", "application/json"},
 	Skills: []a2a.AgentSkill{
-		{ID: "add", Name: "Add", Description: "adds", Tags: []string{"math"}, Examples: []string{"1+1"}, InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"},
-			SecurityRequirements: []a2a.SecurityRequirement{{"oauth": {"write"}}}},
+		{
+			ID: "add", Name: "Add", Description: "adds", Tags: []string{"math"}, Examples: []string{"1+1"}, InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"},
+			SecurityRequirements: []a2a.SecurityRequirement{{"oauth": {"write"}}},
+		},
 		{ID: "sub", Name: "Subtract"},
 	},
 	Signatures: []a2a.AgentCardSignature{{Protected: "cA", Signature: "cw", Header: []byte(`{"kid":"1"}`)}},
