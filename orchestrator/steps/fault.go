@@ -18,6 +18,8 @@ func Classify(err error) (engine.Class, *orchestrator.Fault) {
 	switch {
 	case errors.As(err, &e) && e.Code != 0: // an answer, whatever it says
 		return engine.Refused, f
+	case f.Kind == "agent-error": // the agent itself says that it failed inside: so ends what it was asked
+		return engine.Refused, f
 	case f.MayHaveRun: // whoever broke it: a gateway that gave up says nothing of the agent behind it
 		return engine.Lost, f
 	case f.Where == orchestrator.WhereNetwork && f.Kind != "tls":
