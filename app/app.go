@@ -133,7 +133,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	})
 	a.store.erasing = a.driver.Forget
 	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = a.control.Serve(a.claim.socket) }()
+	go func(socket net.Listener) { _ = a.control.Serve(socket) }(a.claim.socket) // Close may come first
 
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stop = stop

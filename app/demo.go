@@ -88,11 +88,11 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 	d.drain = guard.NewDrain()
 	g := guard.New(ln.Addr(), &guard.Options{Drain: d.drain, NoPages: true, Refuse: refuseCall, Logger: logger})
 	d.server = g.Server(d.agents)
-	go func() {
-		if err := d.server.Serve(g.Listen(ln)); !errors.Is(err, http.ErrServerClosed) {
+	go func(server *http.Server) { // Close may come first
+		if err := server.Serve(g.Listen(ln)); !errors.Is(err, http.ErrServerClosed) {
 			d.failed <- err
 		}
-	}()
+	}(d.server)
 	return d, nil
 }
 
