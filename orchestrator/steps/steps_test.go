@@ -325,6 +325,7 @@ func TestClassify(t *testing.T) {
 		{&orchestrator.Fault{Kind: "timeout", Where: orchestrator.WhereAgent, MayHaveRun: true}, engine.Lost},
 		{&orchestrator.Fault{Kind: "garbage", Where: orchestrator.WhereAgent, MayHaveRun: true}, engine.Lost},
 		{&orchestrator.Fault{Kind: "gateway", Where: orchestrator.WhereAgent, MayHaveRun: true}, engine.Lost},
+		{&orchestrator.Fault{Kind: "agent-error", Where: orchestrator.WhereAgent, MayHaveRun: true}, engine.Refused},
 		{&orchestrator.Fault{Kind: "gateway", Where: orchestrator.WhereAgent}, engine.Refused},
 		{&orchestrator.Fault{Kind: "unauthenticated", Where: orchestrator.WhereSignIn}, engine.Refused},
 		{&orchestrator.Fault{Kind: "blocked", Where: orchestrator.WhereUs}, engine.Refused},
