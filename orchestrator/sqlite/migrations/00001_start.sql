@@ -130,7 +130,7 @@ CREATE INDEX items_conversation ON items (conversation);
 -- What is indexed is made in Go (words.go): lower case without accents, East Asian text as overlapping pairs, and the
 -- item's conversation as a word of its own.
 CREATE VIRTUAL TABLE items_fts USING fts5 (
-	text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0', prefix = '1 2 3'
+	text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0', prefix = '1 2 3 4'
 );
 
 CREATE TABLE agents (
