@@ -8,6 +8,10 @@ type SendRequest struct {
 	Message       Message
 	Configuration SendConfiguration
 	Metadata      Metadata
+
+	// NewTask says that Message.TaskID is a name the caller made, as v0.1 has it: the message begins a task of that id
+	// when the caller has none, and continues it otherwise.
+	NewTask bool
 }
 
 // SendConfiguration says how the answer is wanted.
@@ -64,7 +68,7 @@ type TaskPage struct {
 // PushConfig says where and how an agent may report a task's events (v1.0 section 4.3.1).
 type PushConfig struct {
 	Tenant         string
-	ID             string
+	ID             string // made by the agent where the caller names none
 	TaskID         string
 	URL            string
 	Token          string
@@ -75,4 +79,38 @@ type PushConfig struct {
 type PushAuthentication struct {
 	Scheme      string
 	Credentials string
+	MoreSchemes []string // v0.3 and before name several: those after the first
+}
+
+// PushGetRequest asks for one push configuration of a task. An empty ID, which v0.3 and before allow, means the newest.
+type PushGetRequest struct {
+	Tenant string
+	TaskID string
+	ID     string
+}
+
+// PushListRequest asks for the push configurations of a task.
+type PushListRequest struct {
+	Tenant    string
+	TaskID    string
+	PageSize  int // 0 = all
+	PageToken string
+}
+
+// PushDeleteRequest asks to forget a push configuration. One that is not there is no error.
+type PushDeleteRequest struct {
+	Tenant string
+	TaskID string
+	ID     string
+}
+
+// PushConfigPage is one page of push configurations.
+type PushConfigPage struct {
+	Configs       []PushConfig
+	NextPageToken string // "" at the end
+}
+
+// ExtendedCardRequest asks for the card shown to those who signed in.
+type ExtendedCardRequest struct {
+	Tenant string
 }
