@@ -21,10 +21,11 @@ import (
 // The own card may be read by anybody; everything else wants a bearer token. An agent that is unknown, not approved, or
 // not for this caller's token is the same 404 to it.
 type a2aPlane struct {
-	app  *App
-	base string // our origin, as our cards name it, with a trailing slash
-	own  *a2aserver.Handler
-	auth http.Handler // own and gateway, behind the token check
+	app   *App
+	base  string // our origin, as our cards name it, with a trailing slash
+	own   *a2aserver.Handler
+	auth  http.Handler // own and gateway, behind the token check
+	files *files
 
 	mu      sync.Mutex
 	gateway map[string]*gateway // by agent id
@@ -41,8 +42,12 @@ type gateway struct {
 // anonymous is the caller where no token is wanted.
 const anonymous = "anonymous"
 
-func newA2APlane(a *App, base string) *a2aPlane {
+func newA2APlane(a *App, base string) (*a2aPlane, error) {
 	p := &a2aPlane{app: a, base: base, gateway: map[string]*gateway{}}
+	var err error
+	if p.files, err = newFiles(a.data, base, a.egress, a.grants); err != nil {
+		return nil, err
+	}
 	card := ownCard(base, a.cfg.Version, !a.cfg.OpenA2A)
 	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, false)
 	inner := http.HandlerFunc(p.route)
@@ -54,7 +59,7 @@ func newA2APlane(a *App, base string) *a2aPlane {
 			Refuse: refuseCall, Logger: a.log,
 		})(inner)
 	}
-	return p
+	return p, nil
 }
 
 func isCard(path string) bool {
@@ -95,7 +100,11 @@ func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Requ
 		Authenticate:  p.principal,
 		Tap:           p.app.record,
 	}
-	return a2aserver.NewHandler(allowed{tasks, p.app.tokens.readOnly}, card, o)
+	var served a2aserver.Tasks = allowed{tasks, p.app.tokens.readOnly}
+	if p.files.reach > thisMachine {
+		served = outward{allowed{tasks, p.app.tokens.readOnly}, p.files}
+	}
+	return a2aserver.NewHandler(served, card, o)
 }
 
 // principal is who the token check found.
@@ -112,17 +121,17 @@ func (p *a2aPlane) principal(r *http.Request) (string, error) {
 func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/agents/")
 	if !ok {
-		switch r.URL.Path {
-		case "/", "/rpc", "/.well-known/agent-card.json", "/.well-known/agent.json":
-			serveUnder(p.own, "", w, r)
-		default:
-			http.NotFound(w, r)
+		if strings.HasPrefix(r.URL.Path, "/files/") {
+			who, _ := p.principal(r) // checked before
+			p.files.serve(w, r, who)
+			return
 		}
+		serveUnder(p.own, "", w, r)
 		return
 	}
-	id, path, _ := strings.Cut(rest, "/")
+	id, _, _ := strings.Cut(rest, "/")
 	h := p.agent(r, id)
-	if h == nil || path != "" && path != "rpc" && !isCard("/"+path) {
+	if h == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -131,14 +140,14 @@ func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
 
 // serveUnder serves a handler mounted at prefix; its endpoint answers at /, at nothing, and at /rpc.
 func serveUnder(h http.Handler, prefix string, w http.ResponseWriter, r *http.Request) {
-	path := strings.TrimPrefix(r.URL.Path, prefix)
+	path, raw := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(r.URL.RawPath, prefix)
 	if path == "" || path == "/rpc" {
-		path = "/"
+		path, raw = "/", ""
 	}
 	if path != r.URL.Path {
 		r2 := *r
 		u := *r.URL
-		u.Path, u.RawPath = path, ""
+		u.Path, u.RawPath = path, raw
 		r2.URL = &u
 		r = &r2
 	}

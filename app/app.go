@@ -173,7 +173,9 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 
 	a.drain = guard.NewDrain()
 	a.ready = &Ready{A2A: scheme + "://" + in.Addr().String() + "/", Data: a.data}
-	a.a2a = newA2APlane(a, a.publicBase(a.ready.A2A))
+	if a.a2a, err = newA2APlane(a, a.publicBase(a.ready.A2A)); err != nil {
+		return nil, err
+	}
 	if err := a.servePage(ui, scheme); err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
 
+	"parley/app/egress"
 	"parley/orchestrator"
 )
 
@@ -47,4 +49,21 @@ func (g *grants) of(_ context.Context, agent string) []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.origins[agent]
+}
+
+// agentAt returns an agent that may be reached at the origin of an address, "" when there is none.
+func (g *grants) agentAt(address string) string {
+	origin, err := egress.Origin(address)
+	if err != nil {
+		return ""
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	agent := ""
+	for id, origins := range g.origins {
+		if slices.Contains(origins, origin) && (agent == "" || id < agent) {
+			agent = id
+		}
+	}
+	return agent
 }

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +27,7 @@ type peer struct {
 }
 
 // newPeer serves an agent that answers with a Message of what it was told; "wait" makes a task that goes on until it is
-// canceled.
+// canceled, "file" one whose artifact is two files by their addresses, the first its own.
 func newPeer(t *testing.T) *peer {
 	t.Helper()
 	p := &peer{}
@@ -50,7 +51,13 @@ func newPeer(t *testing.T) *peer {
 			return "us", nil
 		},
 	})
-	srv.Config.Handler = h
+	mux := http.NewServeMux()
+	mux.Handle("/", h)
+	mux.HandleFunc("/notes/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/markdown")
+		_, _ = io.WriteString(w, "notes of "+r.URL.RawQuery)
+	})
+	srv.Config.Handler = mux
 	srv.Start()
 	t.Cleanup(func() {
 		h.Drain()
@@ -65,6 +72,13 @@ func newPeer(t *testing.T) *peer {
 
 func (p *peer) Execute(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
+		if a2a.Text(t.Message.Parts) == "file" {
+			yield(&a2a.ArtifactUpdate{Artifact: a2a.Artifact{ID: "notes", Parts: []a2a.Part{
+				{Kind: a2a.PartURL, URL: p.url + "notes/today.md?tuesday", MediaType: "text/markdown", Filename: "today.md"},
+				{Kind: a2a.PartURL, URL: "https://files.example.com/all.md"},
+			}}}, nil)
+			return
+		}
 		if a2a.Text(t.Message.Parts) == "wait" {
 			u := &a2a.StatusUpdate{}
 			u.Status.State = a2a.TaskStateWorking

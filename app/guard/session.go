@@ -46,7 +46,7 @@ type SessionOptions struct {
 
 // OpenSessions returns the sessions of the listener bound to addr. It reads the key in dir, or makes one.
 func OpenSessions(dir string, addr net.Addr, o *SessionOptions) (*Sessions, error) {
-	key, err := sessionKey(dir)
+	key, err := Key(dir, keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the session key: %w", err)
 	}
@@ -237,9 +237,10 @@ func (s *Sessions) valid(r *http.Request) (issued time.Time, ok bool) {
 
 const keyFile = "session.key"
 
-// sessionKey returns the key in dir, or makes it. A file that is not a key is replaced: all it costs is a new link.
-func sessionKey(dir string) ([]byte, error) {
-	file := filepath.Join(dir, keyFile)
+// Key returns the 32 random bytes kept in a file of dir, or makes them. A file that is not such a key, or that others
+// could read, is replaced: all it costs is that what was made with the old one is good no longer.
+func Key(dir, name string) ([]byte, error) {
+	file := filepath.Join(dir, name)
 	if key, err := os.ReadFile(file); err == nil && len(key) == sha256.Size {
 		// One that others could read is no secret any more.
 		if info, err := os.Stat(file); err == nil && (info.Mode().Perm()&0o077 == 0 || !unixModes) {
@@ -253,7 +254,7 @@ func sessionKey(dir string) ([]byte, error) {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	f, err := os.CreateTemp(dir, keyFile+".*")
+	f, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,74 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/app"
+)
+
+// Callers from elsewhere get a file that only we can reach from us, each caller by an address of its own; an address that
+// everybody can reach stays as the agent gave it.
+func TestFilesForOutsideCallers(t *testing.T) {
+	t.Parallel()
+	const public = "https://parley.example.com/"
+	p := start(t, func(c *app.Config) { c.PublicURL = public })
+	outside := newPeer(t)
+	p.connect(outside, "outside", nil)
+	mine := p.token(app.TokenInfo{Name: "a", Agents: []string{"*"}})
+	other := p.token(app.TokenInfo{Name: "b", Agents: []string{"*"}})
+
+	r := p.call("agents/outside", mine, "SendMessage", say("m1", "file"))
+	address := r.result(t, "task.artifacts.0.parts.0.url")
+	if !strings.HasPrefix(address, public+"files/") || !strings.HasSuffix(address, "/today.md") || strings.Contains(address, "127.0.0.1") {
+		t.Fatalf("the caller is given %s", address)
+	}
+	if got := r.get("result.task.artifacts.0.parts.1.url"); got != "https://files.example.com/all.md" {
+		t.Errorf("an address that everybody can reach became %s", got)
+	}
+	if again := p.call("agents/outside", mine, "GetTask", about(r.get("result.task.id"))); again.get("result.artifacts.0.parts.0.url") != address {
+		t.Errorf("read again, the address is %s, not %s", again.get("result.artifacts.0.parts.0.url"), address)
+	}
+	s := p.stream("agents/outside", mine, "SendStreamingMessage", say("m2", "file"))
+	if e := s.until("/today.md"); !strings.Contains(string(e.data), address) {
+		t.Errorf("the stream says %s", e.data)
+	}
+
+	here := p.ready.A2A + strings.TrimPrefix(address, public)
+	got := p.do("GET", here, "", "Authorization", "Bearer "+mine)
+	if got.StatusCode != 200 || string(got.body) != "notes of tuesday" || got.Header.Get("Content-Type") != "text/markdown" ||
+		!strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment") || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the file: %d %v %s", got.StatusCode, got.Header, got.body)
+	}
+	for what, r := range map[string]*reply{
+		"somebody else's address": p.do("GET", here, "", "Authorization", "Bearer "+other),
+		"an address made up":      p.do("GET", p.ready.A2A+"files/QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo/x", "", "Authorization", "Bearer "+mine),
+		"a broken address":        p.do("GET", strings.Replace(here, "files/", "files/A", 1), "", "Authorization", "Bearer "+mine),
+	} {
+		if r.StatusCode != 404 {
+			t.Errorf("%s: %d %s", what, r.StatusCode, r.body)
+		}
+	}
+	if r := p.do("GET", here, ""); r.StatusCode != 401 {
+		t.Errorf("without a token: %d", r.StatusCode)
+	}
+	if r := p.do("POST", here, "{}", "Authorization", "Bearer "+mine, "Content-Type", "application/json"); r.StatusCode != 405 {
+		t.Errorf("POST: %d", r.StatusCode)
+	}
+	verb[struct{}](p, "agents.remove", app.Named{ID: "outside"})
+	if r := p.do("GET", here, "", "Authorization", "Bearer "+mine); r.StatusCode != 404 {
+		t.Errorf("of an agent that was removed: %d %s", r.StatusCode, r.body)
+	}
+}
+
+// Callers on this machine can reach what its agents can.
+func TestFilesForCallersHere(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	outside := newPeer(t)
+	p.connect(outside, "outside", nil)
+	r := p.call("agents/outside", envToken, "SendMessage", say("m1", "file"))
+	if got := r.result(t, "task.artifacts.0.parts.0.url"); !strings.HasPrefix(got, outside.url) {
+		t.Errorf("the address became %s", got)
+	}
+}
