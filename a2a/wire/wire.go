@@ -29,16 +29,26 @@ const (
 	OpExtendedCard
 )
 
-// Call is a JSON-RPC request as received. Exactly the field that belongs to Op is set; push operations have none yet.
+// Call is a request as received, over JSON-RPC or HTTP+JSON. Exactly the field that belongs to Op is set.
 type Call struct {
-	ID      json.RawMessage // as it was written; "null" when unreadable
-	Method  string
+	ID      json.RawMessage // as it was written; "null" when unreadable, and over HTTP+JSON
+	Method  string          // of the dialect; over HTTP+JSON the verb and the route, such as "GET /tasks/{id}"
 	Dialect Dialect
 	Op      Op
+	REST    bool // came over HTTP+JSON: replies and frames are bare, without the JSON-RPC envelope
 
-	Send      *a2a.SendRequest // OpSend, OpStream
-	Get       *a2a.GetRequest
-	List      *a2a.ListRequest
-	Cancel    *a2a.CancelRequest
-	Subscribe *a2a.SubscribeRequest
+	Send       *a2a.SendRequest // OpSend, OpStream
+	Get        *a2a.GetRequest
+	List       *a2a.ListRequest
+	Cancel     *a2a.CancelRequest
+	Subscribe  *a2a.SubscribeRequest
+	Push       *a2a.PushConfig // OpPushSet
+	PushGet    *a2a.PushGetRequest
+	PushList   *a2a.PushListRequest
+	PushDelete *a2a.PushDeleteRequest
+	Card       *a2a.ExtendedCardRequest
+
+	Index        *Index // OLD: numbers the artifacts of this exchange's task; replies and frames use and extend it
+	Named        bool   // OLD: frames say event: task_status_update or task_artifact_update, which trpc-a2a-go needs
+	SingleBase64 bool   // PROTO: the bytes of files are encoded once in replies; see SingleBase64
 }
