@@ -87,3 +87,35 @@ func numbered(head, frame, tail string, n int) io.Reader {
 	}()
 	return r
 }
+
+// BenchmarkSend is the client's own cost of one exchange: everything but the network.
+func BenchmarkSend(b *testing.B) {
+	answer := []byte(`{"jsonrpc":"2.0","id":"1","result":{"message":{"messageId":"r","role":"ROLE_AGENT","parts":[{"text":"hello"}]}}}`)
+	c, err := a2aclient.New(streaming(), a2a.AgentInterface{URL: "http://agent.example/", Version: "1.0"}, &a2aclient.Options{
+		HTTP: &http.Client{Transport: answered(answer)},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := hello()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Send(b.Context(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// answered answers every request with the same JSON.
+type answered []byte
+
+func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	r.Body.Close()
+	return &http.Response{
+		StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, ContentLength: int64(len(a)),
+		Body: io.NopCloser(bytes.NewReader(a)),
+	}, nil
+}

@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,18 +63,16 @@ type Options struct {
 
 // Client calls one agent. It is safe for concurrent use.
 type Client struct {
-	card   *a2a.AgentCard
-	iface  a2a.AgentInterface
-	origin string
-	o      Options
-	http   *http.Client
-	log    *slog.Logger
+	card       *a2a.AgentCard
+	iface      a2a.AgentInterface
+	o          Options
+	log        *slog.Logger
+	transport  transport
+	extensions []string // as a header tells those that both sides know; nil for none
 
-	url      atomic.Pointer[url.URL] // of the interface, repaired when a redirect said so
 	dialect  atomic.Uint32
 	proven   atomic.Bool // the agent answered in this dialect
 	noStream atomic.Bool // it said that it cannot stream
-	lastID   atomic.Uint64
 }
 
 // New returns a client of the agent behind iface, an interface of c with JSON-RPC and an absolute URL.
@@ -86,27 +83,12 @@ func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error
 	if c == nil {
 		c = &a2a.AgentCard{}
 	}
-	if iface.Binding != "" && !strings.EqualFold(iface.Binding, a2a.BindingJSONRPC) {
-		return nil, &Error{
-			Kind: card.KindNoInterface, Where: card.WhereUs,
-			What: fmt.Sprintf("%s is to be reached over %s; Parley speaks JSON-RPC.", c.Name, iface.Binding),
-		}
-	}
-	u, err := url.Parse(iface.URL)
-	if err != nil {
-		return nil, fmt.Errorf("a2aclient: the interface has no valid URL")
-	}
-	origin, err := card.Origin(iface.URL)
-	if err != nil || u.User != nil {
-		return nil, fmt.Errorf("a2aclient: the interface's URL must be absolute, http or https, without credentials")
-	}
-	cl := &Client{card: c, iface: iface, origin: origin, o: *o, log: o.Logger}
+	cl := &Client{card: c, iface: iface, o: *o, log: o.Logger}
 	if cl.log == nil {
 		cl.log = slog.New(slog.DiscardHandler)
 	}
-	cl.http = &http.Client{
-		Transport:     o.HTTP.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	if active := cl.shared(); active != "" {
+		cl.extensions = []string{active}
 	}
 	def := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -130,8 +112,27 @@ func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error
 		}
 	}
 	cl.dialect.Store(uint32(d))
-	cl.url.Store(u)
+	var err error
+	if cl.transport, err = cl.dial(iface); err != nil {
+		return nil, err
+	}
 	return cl, nil
+}
+
+// Close gives back the connections that the client itself holds. Calls under way may fail.
+func (c *Client) Close() { c.transport.close() }
+
+// shared lists the extensions that both the card and the caller know, as a header has them.
+func (c *Client) shared() string {
+	var out []string
+	for _, uri := range c.o.Extensions {
+		for _, x := range c.card.Capabilities.Extensions {
+			if x.URI == uri {
+				out = append(out, uri)
+			}
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // Dialect returns what the agent was found to speak so far.

@@ -133,40 +133,39 @@ func (c *Client) lost(err error) *Error {
 
 // subscribed yields the events of a subscription until it ends.
 func (f *follower) subscribed(ctx context.Context, resume string) error {
-	x, err := f.c.begin(ctx, f.c.Dialect(), wire.OpSubscribe, &a2a.SubscribeRequest{Tenant: f.c.iface.Tenant, ID: f.task}, resume)
+	q := &request{
+		dialect: f.c.Dialect(), op: wire.OpSubscribe, params: &a2a.SubscribeRequest{Tenant: f.c.iface.Tenant, ID: f.task}, lastEvent: resume,
+	}
+	x, err := f.c.transport.begin(ctx, q)
 	if err != nil {
 		return err
 	}
 	f.dirty = true // overlaps and holes where streams meet are found at the end
-	if resume != "" || x.dialect == wire.NEW || !x.streams() {
-		return f.read(ctx, x)
+	if resume != "" || q.dialect == wire.NEW || !x.streams() {
+		return f.read(ctx, q, x)
 	}
 	return f.rung(ctx, x)
 }
 
 // rung follows a subscription that does not say where it begins (before v1.0 none does). What it carries cannot be told
 // from what is known already, so it serves as a bell: when it moves, the task is looked at.
-func (f *follower) rung(ctx context.Context, x *exchange) error {
+func (f *follower) rung(ctx context.Context, x answer) error {
 	bell := make(chan struct{}, 1)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		buf := make([]byte, 4<<10)
-		for {
-			n, err := x.resp.Body.Read(buf)
-			if n > 0 {
-				select {
-				case bell <- struct{}{}:
-				default:
-				}
-			}
+		for _, err := range x.events() {
 			if err != nil {
 				return
+			}
+			select {
+			case bell <- struct{}{}:
+			default:
 			}
 		}
 	}()
 	defer func() {
-		x.end(nil, nil)
+		x.end("", nil)
 		<-over
 	}()
 	for {

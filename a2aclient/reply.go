@@ -12,16 +12,6 @@ import (
 	"parley/a2aclient/card"
 )
 
-// frame is one event as it came. bad is set instead of event when it could not be read.
-type frame struct {
-	id    string
-	data  []byte // valid until the next frame
-	event a2a.Event
-	bad   error
-}
-
-// events yields what a streaming call was answered with, in whatever form it came: SSE, a single reply, or an array of
-// them. An error, the agent's or the connection's, is the last thing yielded. The caller ends the exchange.
 func (x *exchange) events() iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		if !x.streams() {
@@ -48,7 +38,7 @@ func (x *exchange) events() iter.Seq2[frame, error] {
 // frame decodes one reply and yields it; false ends the stream.
 func (x *exchange) frame(yield func(frame, error) bool, id string, data []byte) bool {
 	f := frame{id: id, data: data}
-	op := x.op
+	op := x.q.op
 	if op == wire.OpSend {
 		op = wire.OpStream // answered with a stream that nobody asked for
 	}
@@ -56,7 +46,7 @@ func (x *exchange) frame(yield func(frame, error) bool, id string, data []byte) 
 	if err == nil {
 		var ok bool
 		if f.event, ok = v.(a2a.Event); !ok {
-			f.bad = x.c.garbage(x.op, "a frame of the stream holds no event")
+			f.bad = x.web.c.garbage(x.q.op, "a frame of the stream holds no event")
 		}
 		return yield(f, nil)
 	}
@@ -89,7 +79,7 @@ func (x *exchange) single(yield func(frame, error) bool) {
 		}
 		return
 	}
-	v, err := x.decode(x.op, body)
+	v, err := x.decode(x.q.op, body)
 	if err != nil {
 		yield(frame{}, err)
 		return
@@ -98,13 +88,13 @@ func (x *exchange) single(yield func(frame, error) bool) {
 		yield(frame{event: e}, nil)
 		return
 	}
-	yield(frame{}, x.c.garbage(x.op, "the answer is no event"))
+	yield(frame{}, x.web.c.garbage(x.q.op, "the answer is no event"))
 }
 
 // interrupted tells what ended the reading of a stream.
 func (x *exchange) interrupted(err error) error {
 	if x.ctx.Err() == nil {
-		if cause := context.Cause(x.resp.Request.Context()); cause != nil {
+		if cause := context.Cause(x.inner); cause != nil {
 			err = cause
 		}
 	}

@@ -52,12 +52,13 @@ func (c *Client) Subscribe(ctx context.Context, task string) iter.Seq2[a2a.Event
 	return func(yield func(a2a.Event, error) bool) {
 		f := c.follower(yield)
 		f.task, f.continued, f.plain = task, true, true
-		err := c.attempt(func(d wire.Dialect) error {
-			x, err := c.begin(ctx, d, wire.OpSubscribe, &a2a.SubscribeRequest{Tenant: c.iface.Tenant, ID: task}, "")
+		err := c.attempt(wire.OpSubscribe, func(d wire.Dialect) error {
+			q := &request{dialect: d, op: wire.OpSubscribe, params: &a2a.SubscribeRequest{Tenant: c.iface.Tenant, ID: task}}
+			x, err := c.transport.begin(ctx, q)
 			if err != nil {
 				return err
 			}
-			return f.read(ctx, x)
+			return f.read(ctx, q, x)
 		})
 		if err != nil && !f.done {
 			f.fail(err)
@@ -131,12 +132,13 @@ func (f *follower) unable(err error) bool {
 // stream sends r as a streaming call and follows the task to its end. An error is returned only while nothing was yielded
 // and the agent may be asked in another way.
 func (f *follower) stream(ctx context.Context, r *a2a.SendRequest) error {
-	err := f.c.attempt(func(d wire.Dialect) error {
-		x, err := f.c.begin(ctx, d, wire.OpStream, r, "")
+	err := f.c.attempt(wire.OpStream, func(d wire.Dialect) error {
+		q := &request{dialect: d, op: wire.OpStream, params: r}
+		x, err := f.c.transport.begin(ctx, q)
 		if err != nil {
 			return err
 		}
-		return f.read(ctx, x)
+		return f.read(ctx, q, x)
 	})
 	switch {
 	case f.done || f.unable(err):
@@ -197,14 +199,13 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 }
 
 // read yields the events of one exchange until it ends: f.done says whether that was the end of everything.
-func (f *follower) read(ctx context.Context, x *exchange) (err error) {
+func (f *follower) read(ctx context.Context, q *request, x answer) (err error) {
 	settled := false
 	w := f.watch(ctx, x)
 	w.knows(f.task)
 	defer func() {
 		w.stop()
-		x.task = f.task
-		x.end(nil, err)
+		x.end(f.task, err)
 	}()
 	for fr, err := range x.events() {
 		if err != nil {
@@ -232,7 +233,7 @@ func (f *follower) read(ctx context.Context, x *exchange) (err error) {
 		}
 		if !settled {
 			settled = true
-			f.c.settle(x.dialect)
+			f.c.settle(q.dialect)
 		}
 		if f.take(ctx, fr.event); f.done {
 			return nil
@@ -243,7 +244,7 @@ func (f *follower) read(ctx context.Context, x *exchange) (err error) {
 		}
 	}
 	if f.yielded == 0 && f.dirty && !f.plain {
-		return f.c.garbage(x.op, "no frame of the stream could be read")
+		return f.c.garbage(q.op, "no frame of the stream could be read")
 	}
 	return nil
 }

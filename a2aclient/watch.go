@@ -16,7 +16,7 @@ import (
 // stream when the task moved without it or cannot be asked for. The follower then mends what was missed.
 type watchdog struct {
 	f      *follower
-	x      *exchange
+	x      answer
 	ctx    context.Context // ended by stop
 	cancel context.CancelFunc
 	task   atomic.Pointer[string]
@@ -31,7 +31,7 @@ type watchdog struct {
 	mark    uint64 // of the task as it was at the last look; 0 = not looked
 }
 
-func (f *follower) watch(ctx context.Context, x *exchange) *watchdog {
+func (f *follower) watch(ctx context.Context, x answer) *watchdog {
 	w := &watchdog{f: f, x: x}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.mu.Lock()
@@ -75,7 +75,7 @@ func (w *watchdog) stop() {
 var errStale = errors.New("the stream fell silent while the task went on")
 
 func (w *watchdog) look() {
-	beats, bytes := w.beats.Load(), w.x.bytes.Load()
+	beats, bytes := w.beats.Load(), w.x.heard()
 	w.mu.Lock()
 	if w.stopped {
 		w.mu.Unlock()
