@@ -164,20 +164,27 @@ type (
 
 	// AgentInfo is an agent as the command line shows it.
 	AgentInfo struct {
-		Input       string              `json:"input,omitempty"` // the part of what was given that it was found by
-		ID          string              `json:"id"`
-		Name        string              `json:"name"`
-		Description string              `json:"description,omitempty"`
-		Trust       orchestrator.Trust  `json:"trust"`
-		URL         string              `json:"url"`
-		Speaks      string              `json:"speaks"` // e.g. "v0.3 over JSON-RPC"
-		Streaming   bool                `json:"streaming"`
-		Skills      []string            `json:"skills,omitempty"`
-		Notes       []string            `json:"notes,omitempty"`
-		Origins     []string            `json:"origins,omitempty"` // granted, or to be granted
-		SignIn      []string            `json:"signIn,omitempty"`  // the schemes its card declares
-		Fault       *orchestrator.Fault `json:"agentFault,omitempty"`
-		Card        json.RawMessage     `json:"card,omitempty"`
+		Input       string               `json:"input,omitempty"` // the part of what was given that it was found by
+		ID          string               `json:"id"`
+		Name        string               `json:"name"`
+		Description string               `json:"description,omitempty"`
+		Trust       orchestrator.Trust   `json:"trust"`
+		URL         string               `json:"url"`
+		Speaks      string               `json:"speaks"`          // e.g. "v0.3 over JSON-RPC"
+		Known       orchestrator.KnownBy `json:"known,omitempty"` // how that is known
+		Streaming   bool                 `json:"streaming"`
+		Skills      []string             `json:"skills,omitempty"`
+		Notes       []string             `json:"notes,omitempty"`
+		Origins     []string             `json:"origins,omitempty"` // granted, or to be granted
+		SignIn      []string             `json:"signIn,omitempty"`  // the schemes its card declares
+		Fault       *orchestrator.Fault  `json:"agentFault,omitempty"`
+		Card        json.RawMessage      `json:"card,omitempty"`
+	}
+
+	// SpeakAgent says how an agent is to be called.
+	SpeakAgent struct {
+		ID string              `json:"id"`
+		At *a2a.AgentInterface `json:"at,omitempty"` // nil: as its card says
 	}
 
 	// FindAgent names an agent by whatever a person has of it.

@@ -130,7 +130,7 @@ func (r *registry) describe(ctx context.Context, f *card.Found) (*orchestrator.A
 	}
 	return &orchestrator.Agent{
 		ID: id, Name: f.Card.Name, Trust: orchestrator.TrustPending, CardURL: f.URL, CardJSON: f.JSON, Card: f.Card,
-		CardHash: f.Hash, Interface: f.Interface, Dialect: "v" + f.Interface.Version, Notes: f.Notes, Hue: hueOf(id),
+		CardHash: f.Hash, Interface: f.Interface, Dialect: dialectOf(f.Interface), Notes: f.Notes, Hue: hueOf(id),
 		Added: time.Now(),
 	}, nil
 }
@@ -222,6 +222,66 @@ func (r *registry) Remove(ctx context.Context, id string) error {
 	return errors.Join(r.grants.load(ctx, r.store, id), r.creds.forget(ctx, id))
 }
 
+// versions are what a person may choose from.
+var versions = []string{"1.0", "0.3", "0.1"}
+
+func (r *registry) Speak(ctx context.Context, id string, at *a2a.AgentInterface) error {
+	old, err := r.store.Agent(ctx, id)
+	if err != nil {
+		return noAgent(id, err)
+	}
+	g := *old
+	var origins []string
+	if at == nil {
+		found, err := card.Find(ctx, string(g.CardJSON), &card.Options{Base: g.CardURL, NoFiles: true, Logger: r.log})
+		if err == nil {
+			err = found[0].Err
+		}
+		if err != nil {
+			return told(err)
+		}
+		g.Interface, g.Dialect, g.Known = found[0].Interface, dialectOf(found[0].Interface), orchestrator.KnownByCard
+	} else {
+		if origins, err = r.chosen(ctx, at); err != nil {
+			return err
+		}
+		g.Interface, g.Dialect, g.Known = *at, dialectOf(*at), orchestrator.KnownByPerson
+	}
+	b := &orchestrator.Batch{Agents: []*orchestrator.Agent{&g}}
+	for _, o := range origins {
+		b.Grants = append(b.Grants, orchestrator.Grant{AgentID: id, Origin: o, Given: time.Now()})
+	}
+	if err := r.store.Write(ctx, b); err != nil {
+		return err
+	}
+	r.caller.forget(id)
+	return r.grants.load(ctx, r.store, id)
+}
+
+// chosen checks what a person chose and returns the origins that are granted with it.
+func (r *registry) chosen(ctx context.Context, at *a2a.AgentInterface) ([]string, error) {
+	bad := func(what, do string) error {
+		return &orchestrator.Fault{Kind: "interface", Where: orchestrator.WhereUs, What: what, Do: do}
+	}
+	if !slices.Contains(versions, at.Version) {
+		return nil, bad("Parley does not speak A2A "+at.Version+".", "Choose 1.0, 0.3 or 0.1.")
+	}
+	if !slices.Contains([]string{a2a.BindingJSONRPC, a2a.BindingREST, a2a.BindingGRPC}, at.Binding) {
+		return nil, bad("There is no binding "+at.Binding+".", "Choose JSONRPC, HTTP+JSON or GRPC.")
+	}
+	if at.Version == "0.1" && at.Binding != a2a.BindingJSONRPC {
+		return nil, bad("A2A 0.1 is spoken over JSON-RPC only.", "Choose JSON-RPC, or a later version.")
+	}
+	o, err := card.Origin(at.URL)
+	if err != nil {
+		return nil, bad("That is no address of an agent.", "Type one that begins with https:// or http://.")
+	}
+	return r.egress.Origins(ctx, o)
+}
+
+// dialectOf is the version of an interface as people are told of it.
+func dialectOf(i a2a.AgentInterface) string { return "v" + i.Version }
+
 func (r *registry) SetCredential(ctx context.Context, id string, c *orchestrator.Credential) error {
 	g, err := r.store.Agent(ctx, id)
 	if err != nil {
@@ -289,7 +349,7 @@ func (r *registry) stands(ctx context.Context, old, g *orchestrator.Agent, origi
 	slices.Sort(want)
 	return old.Trust == orchestrator.TrustApproved && old.Local == g.Local && old.Idempotent == g.Idempotent &&
 		old.Name == g.Name && old.CardURL == g.CardURL && bytes.Equal(old.CardJSON, g.CardJSON) && old.CardHash == g.CardHash &&
-		old.Interface == g.Interface && old.Dialect == g.Dialect && old.Hue == g.Hue && slices.Equal(old.Notes, g.Notes) &&
+		old.Interface == g.Interface && old.Dialect == g.Dialect && old.Known == g.Known && old.Hue == g.Hue && slices.Equal(old.Notes, g.Notes) &&
 		slices.Equal(have, want)
 }
 

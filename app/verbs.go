@@ -22,6 +22,7 @@ func (a *App) verbs() map[string]verb {
 		"agents.add":     once(a.addAgent),
 		"agents.list":    once(a.listAgents),
 		"agents.show":    once(a.showAgent),
+		"agents.speak":   once(a.speak),
 		"agents.remove":  once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.registry.Remove(ctx, n.ID) }),
 		"send":           streamed(a.send),
 		"answer":         once(a.answer),
@@ -144,6 +145,25 @@ func (a *App) showAgent(ctx context.Context, n Named) (AgentInfo, error) {
 	return info, nil
 }
 
+// speak sets how an agent is called.
+func (a *App) speak(ctx context.Context, s SpeakAgent) (AgentInfo, error) {
+	if err := a.registry.Speak(ctx, s.ID, s.At); err != nil {
+		return AgentInfo{}, err
+	}
+	return a.showAgent(ctx, Named{ID: s.ID})
+}
+
+// bindingName is what people call a binding.
+func bindingName(b string) string {
+	switch b {
+	case a2a.BindingJSONRPC:
+		return "JSON-RPC"
+	case a2a.BindingGRPC:
+		return "gRPC"
+	}
+	return b
+}
+
 func noAgent(id string, err error) error {
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return &orchestrator.Fault{
@@ -155,7 +175,7 @@ func noAgent(id string, err error) error {
 
 func agentInfo(g *orchestrator.Agent, origins []string) AgentInfo {
 	info := AgentInfo{
-		ID: g.ID, Name: g.Name, Trust: g.Trust, URL: g.Interface.URL, Speaks: g.Dialect + " over JSON-RPC",
+		ID: g.ID, Name: g.Name, Trust: g.Trust, URL: g.Interface.URL, Speaks: g.Dialect + " over " + bindingName(g.Interface.Binding), Known: g.Known,
 		Notes: g.Notes, Origins: origins, Fault: g.Health.Fault,
 	}
 	if g.Card != nil {

@@ -82,12 +82,25 @@ func speaks(a *orchestrator.Agent) string {
 	return d
 }
 
+// known says how it is known what an agent speaks, where that is not plainly its card.
+func known(a *orchestrator.Agent) string {
+	switch a.Known {
+	case orchestrator.KnownByAnswer:
+		return "It answers so, whatever its card says."
+	case orchestrator.KnownByPerson:
+		return "As you chose."
+	}
+	return ""
+}
+
 // detail puts an agent's card into words.
 func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 	l := agentLink(a)
 	d := view.AgentDetail{
 		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(a), Review: a.Trust == orchestrator.TrustReview,
-		Speaks: speaks(a), Address: a.Interface.URL, Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON),
+		Speaks: speaks(a), Known: known(a), Address: a.Interface.URL,
+		At: view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
+		 Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON),
 	}
 	c := a.Card
 	if c == nil {
@@ -156,6 +169,24 @@ func (s *Site) removeAgent(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.agentsChanged()
 	return moved(w, r, "/agents")
+}
+
+// setSpeaks takes how a person wants an agent to be called.
+func (s *Site) setSpeaks(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	id := r.PathValue("id")
+	var at *a2a.AgentInterface
+	if v := r.FormValue("version"); v != "" {
+		at = &a2a.AgentInterface{
+			URL: strings.TrimSpace(r.FormValue("url")), Binding: r.FormValue("binding"), Version: v,
+			Tenant: strings.TrimSpace(r.FormValue("tenant")),
+		}
+	}
+	if err := s.registry.Speak(r.Context(), id, at); err != nil {
+		return err
+	}
+	s.agentsChanged()
+	return moved(w, r, "/agents/"+url.PathEscape(id))
 }
 
 func (s *Site) agentsChanged() {

@@ -341,6 +341,14 @@ func TestAgentActs(t *testing.T) {
 	if len(w.who.removed) != 1 || w.who.kept.User != "mina" || w.who.kept.Scheme != "Basic" {
 		t.Errorf("removed %v, kept %+v", w.who.removed, w.who.kept)
 	}
+	w.post("/agents/atlas/speaks", url.Values{"version": {"0.3"}, "binding": {"HTTP+JSON"}, "url": {" https://atlas.example/rest "}}).want(t, 303)
+	if at := w.who.spoken["atlas"]; at == nil || *at != (a2a.AgentInterface{URL: "https://atlas.example/rest", Binding: a2a.BindingREST, Version: "0.3"}) {
+		t.Errorf("called %+v", at)
+	}
+	w.post("/agents/atlas/speaks", url.Values{"version": {""}, "url": {"https://atlas.example/"}}).want(t, 303)
+	if at, set := w.who.spoken["atlas"]; at != nil || !set {
+		t.Errorf("by its card: %+v", at)
+	}
 }
 
 func TestSearch(t *testing.T) {

@@ -28,6 +28,7 @@ func (s *Site) routes() http.Handler {
 	page("GET /agents/{id}", s.agentPage)
 	page("POST /agents/{id}/remove", s.removeAgent)
 	page("POST /agents/{id}/credential", s.setCredential)
+	page("POST /agents/{id}/speaks", s.setSpeaks)
 
 	page("GET /connect", s.connectPage)
 	page("POST /connect", s.preview)

@@ -85,6 +85,7 @@ type person struct {
 	asked    *orchestrator.Credential
 	approved []*orchestrator.Candidate
 	removed  []string
+	spoken   map[string]*a2a.AgentInterface
 	kept     *orchestrator.Credential
 }
 
@@ -149,6 +150,16 @@ func (p *person) Remove(_ context.Context, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.removed = append(p.removed, id)
+	return p.err
+}
+
+func (p *person) Speak(_ context.Context, id string, at *a2a.AgentInterface) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spoken == nil {
+		p.spoken = map[string]*a2a.AgentInterface{}
+	}
+	p.spoken[id] = at
 	return p.err
 }
 

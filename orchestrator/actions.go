@@ -46,6 +46,10 @@ type Registry interface {
 	// Remove forgets an agent's approval, grants and credential. Its conversations stay.
 	Remove(ctx context.Context, agent string) error
 
+	// Speak sets in which version, over which binding and at which address an agent is called, as a person chose it;
+	// the address's origin is granted with that. Nothing else is tried then. nil goes by its card again.
+	Speak(ctx context.Context, agent string, at *a2a.AgentInterface) error
+
 	// SetCredential stores a credential for an agent (for one exact origin).
 	SetCredential(ctx context.Context, agent string, c *Credential) error
 }

@@ -16,7 +16,8 @@ type Agent struct {
 	Card       *a2a.AgentCard     // as understood
 	CardHash   string             // SHA-256 of the canonical card, pinned at approval
 	Interface  a2a.AgentInterface // the one we chose, its URL repaired where it had to be
-	Dialect    string             // what it was found to speak, for people: "v1.0", "v0.3"
+	Dialect    string             // what it was found to speak: "v1.0", "v0.3", "v0.1"
+	Known      KnownBy            // how that is known
 	Notes      []string           // what was repaired or is doubtful, one sentence each
 	Hue        int                // of its flag, 0 to 11, stored at approval
 	Local      bool               // one of the demo agents of this program
@@ -24,6 +25,15 @@ type Agent struct {
 	Added      time.Time
 	Health     AgentHealth
 }
+
+// KnownBy says how it is known what an agent speaks.
+type KnownBy string
+
+const (
+	KnownByCard   KnownBy = ""       // its card says so
+	KnownByAnswer KnownBy = "answer" // its card was wrong or silent: it answered so
+	KnownByPerson KnownBy = "person" // a person chose, and nothing else is tried
+)
 
 // OwnAgent is the id by which Parley's own agent is meant; no remote agent may have it.
 const OwnAgent = "agent"

@@ -16,7 +16,7 @@ import (
 
 func (e *env) agentsCmd() *cobra.Command {
 	c := &cobra.Command{Use: "agents", Short: "Add, list, show and remove agents"}
-	c.AddCommand(e.agentsAddCmd(), e.agentsListCmd(), e.agentsShowCmd(), e.agentsRemoveCmd())
+	c.AddCommand(e.agentsAddCmd(), e.agentsListCmd(), e.agentsShowCmd(), e.agentsSpeakCmd(), e.agentsRemoveCmd())
 	return c
 }
 

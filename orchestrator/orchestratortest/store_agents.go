@@ -15,7 +15,7 @@ func storeAgents(t *testing.T, open OpenStore) {
 	storeNotFound(t, "Agent", err)
 	want := &orchestrator.Agent{
 		ID: "travel", Name: "Travel", Trust: orchestrator.TrustApproved, CardURL: "https://example.test/card",
-		CardJSON: []byte(`{"name": "Travel"}`), CardHash: "abc", Dialect: "v0.3", Notes: []string{"a note"}, Hue: 7, Local: true,
+		CardJSON: []byte(`{"name": "Travel"}`), CardHash: "abc", Dialect: "v0.3", Known: orchestrator.KnownByAnswer, Notes: []string{"a note"}, Hue: 7, Local: true,
 		Idempotent: true, Added: storeTime(1),
 		Interface: a2a.AgentInterface{URL: "https://example.test/", Binding: a2a.BindingJSONRPC, Version: "0.3", Tenant: "x"},
 		Card: &a2a.AgentCard{

@@ -11,12 +11,12 @@ import (
 	"parley/orchestrator"
 )
 
-const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, card, card_hash, interface, dialect, notes,
-		hue, local, idempotent, added, checked, fault)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known,
+		notes, hue, local, idempotent, added, checked, fault)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (id) DO UPDATE SET name = excluded.name, trust = excluded.trust, card_url = excluded.card_url,
 		card_json = excluded.card_json, card = excluded.card, card_hash = excluded.card_hash,
-		interface = excluded.interface, dialect = excluded.dialect, notes = excluded.notes, hue = excluded.hue,
+		interface = excluded.interface, dialect = excluded.dialect, known = excluded.known, notes = excluded.notes, hue = excluded.hue,
 		local = excluded.local, idempotent = excluded.idempotent, added = excluded.added, checked = excluded.checked,
 		fault = excluded.fault`
 
@@ -24,7 +24,7 @@ func (b *batch) agent(a *orchestrator.Agent) {
 	id, approved := a.ID, a.Trust == orchestrator.TrustApproved
 	words := cardWords(a)
 	s := b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
-		b.marshal(a.Interface), a.Dialect, b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
+		b.marshal(a.Interface), a.Dialect, string(a.Known), b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
 		milli(a.Health.Checked), b.marshal(a.Health.Fault))
 	s.then = func(w *writer, _ driver.Result) error {
 		c := w.c
@@ -60,7 +60,7 @@ func cardWords(a *orchestrator.Agent) [5]string {
 	return [5]string{index(a.Name), index(description), index(skills...), index(tags...), index(examples...)}
 }
 
-const agentColumns = `SELECT id, name, trust, card_url, card_json, card, card_hash, interface, dialect, notes, hue, local,
+const agentColumns = `SELECT id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known, notes, hue, local,
 	idempotent, added, checked, fault FROM agents `
 
 // scanner is a row of database/sql.
@@ -72,7 +72,7 @@ func scanAgent(row scanner) (*orchestrator.Agent, error) {
 		card, iface, notes, flaw []byte
 		added, checked           int64
 	)
-	err := row.Scan(&a.ID, &a.Name, &a.Trust, &a.CardURL, &a.CardJSON, &card, &a.CardHash, &iface, &a.Dialect, &notes,
+	err := row.Scan(&a.ID, &a.Name, &a.Trust, &a.CardURL, &a.CardJSON, &card, &a.CardHash, &iface, &a.Dialect, &a.Known, &notes,
 		&a.Hue, &a.Local, &a.Idempotent, &added, &checked, &flaw)
 	if err != nil {
 		return nil, missing(err)

@@ -1,0 +1,3 @@
+-- +goose Up
+-- How it is known what an agent speaks: '' by its card, 'answer', 'person'.
+ALTER TABLE agents ADD COLUMN known TEXT NOT NULL DEFAULT '';
