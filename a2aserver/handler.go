@@ -47,6 +47,7 @@ type Handler struct {
 	tasks   Tasks
 	card    func(context.Context, *http.Request) *a2a.AgentCard
 	o       HandlerOptions
+	feeds   feeds
 	streams streams
 }
 
@@ -69,7 +70,7 @@ func NewHandler(tasks Tasks, card func(context.Context, *http.Request) *a2a.Agen
 
 // Drain ends the open streams, each after a whole event, so that clients can resume them elsewhere or later, and refuses
 // new calls. Blocking calls go on; the Agent's Close ends them.
-func (h *Handler) Drain() { h.streams.drain() }
+func (h *Handler) Drain() { h.feeds.drain() }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -3,65 +3,38 @@ package a2aserver
 import (
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"parley/a2a"
 )
 
-// streams are the open streams of a handler. One goroutine, which lives while there are any, keeps the silent ones alive
-// and ends those whose client does not read.
+// streams are the open replies of a handler that are streams. One goroutine, which lives while there are any, keeps the
+// silent ones alive and ends those whose client does not read.
 type streams struct {
 	keepAlive time.Duration
 	patience  time.Duration // how long a write may take
 
 	mu      sync.Mutex
 	open    map[*stream]struct{}
-	readers map[string]int // by task
-	drained atomic.Bool
 	keeping bool
 }
 
-func (k *streams) draining() bool { return k.drained.Load() }
-
-func (k *streams) add(s *stream) error {
+func (k *streams) add(s *stream) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.drained.Load() {
-		return closingError()
-	}
-	if k.readers[s.task] >= a2a.Limits.Subscribers {
-		return &a2a.Error{Kind: a2a.KindRateLimited, Message: "too many streams follow this task", RetryAfter: time.Second}
-	}
 	if k.open == nil {
-		k.open, k.readers = map[*stream]struct{}{}, map[string]int{}
+		k.open = map[*stream]struct{}{}
 	}
 	s.last.Store(time.Now().UnixNano())
 	k.open[s] = struct{}{}
-	k.readers[s.task]++
 	if !k.keeping {
 		k.keeping = true
 		go k.keep()
 	}
-	return nil
 }
 
 func (k *streams) remove(s *stream) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.open, s)
-	if k.readers[s.task]--; k.readers[s.task] <= 0 {
-		delete(k.readers, s.task)
-	}
-}
-
-func (k *streams) drain() {
-	k.drained.Store(true)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for s := range k.open {
-		s.cancel()
-	}
 }
 
 // keep looks after the streams until there are none.

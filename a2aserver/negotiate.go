@@ -23,9 +23,8 @@ func requestedVersion(r *http.Request) string {
 
 // checkVersion refuses a v1.0 method of a client that names another version. Only major and minor count; a method's name
 // is proof enough where the client names none, and for the older methods, whatever it names.
-func checkVersion(r *http.Request, c *wire.Call) error {
-	v := requestedVersion(r)
-	if c.Dialect != wire.NEW || v == "" || v == "1" || v == "1.0" || strings.HasPrefix(v, "1.0.") {
+func checkVersion(v string, d wire.Dialect) error {
+	if d != wire.NEW || v == "" || v == "1" || v == "1.0" || strings.HasPrefix(v, "1.0.") {
 		return nil
 	}
 	return &a2a.Error{
@@ -34,41 +33,41 @@ func checkVersion(r *http.Request, c *wire.Call) error {
 	}
 }
 
-// extensionHeaders are the names under which clients list the extensions they want.
-var extensionHeaders = []string{"A2A-Extensions", "X-A2A-Extensions"}
+// requestedExtensions are the lists of extensions that a client wants, under the names of every version.
+func requestedExtensions(r *http.Request) []string {
+	list, old := r.Header["A2a-Extensions"], r.Header["X-A2a-Extensions"] // the canonical forms
+	if len(list) == 0 {
+		return old
+	}
+	return append(slices.Clip(list), old...)
+}
 
-// negotiateExtensions refuses a client that does not know an extension the agent cannot do without, and tells it which
-// of those it asked for are in force.
-func negotiateExtensions(w http.ResponseWriter, r *http.Request, c *wire.Call, card *a2a.AgentCard) error {
-	if len(card.Capabilities.Extensions) == 0 {
-		return nil
-	}
-	var wanted, active []string
-	for _, name := range extensionHeaders {
-		for _, v := range r.Header.Values(name) {
-			for uri := range strings.SplitSeq(v, ",") {
-				wanted = append(wanted, strings.TrimSpace(uri))
-			}
-		}
-	}
+// negotiateExtensions refuses a client that does not know an extension the agent cannot do without, and returns which of
+// those it asked for are in force.
+func negotiateExtensions(wanted []string, card *a2a.AgentCard) (active []string, err error) {
 	for _, e := range card.Capabilities.Extensions {
-		if slices.Contains(wanted, e.URI) {
+		if wants(wanted, e.URI) {
 			active = append(active, e.URI)
 		} else if e.Required {
-			return &a2a.Error{
+			return nil, &a2a.Error{
 				Kind: a2a.KindExtensionRequired, Message: "this agent needs its clients to support the extension " + e.URI,
 				Metadata: map[string]string{"extension": e.URI},
 			}
 		}
 	}
-	if len(active) > 0 {
-		name := extensionHeaders[0]
-		if c.Dialect != wire.NEW {
-			name = extensionHeaders[1]
+	return active, nil
+}
+
+// wants reports whether one of the lists holds uri.
+func wants(lists []string, uri string) bool {
+	for _, list := range lists {
+		for v := range strings.SplitSeq(list, ",") {
+			if strings.TrimSpace(v) == uri {
+				return true
+			}
 		}
-		w.Header().Set(name, strings.Join(active, ", "))
 	}
-	return nil
+	return false
 }
 
 // negotiateModes refuses a message with a part that the agent does not take, and a caller who takes nothing of what it
