@@ -193,6 +193,7 @@ type (
 		ID         string      `json:"id,omitempty"` // the wanted id; "" = from the name
 		Credential *Credential `json:"credential,omitempty"`
 		Origins    []string    `json:"origins,omitempty"` // agents.add: what the person agreed to
+		AsTyped    bool        `json:"asTyped,omitempty"` // agents.add: call it at the address that was typed, whatever host its card names
 	}
 
 	// Credential is orchestrator.Credential on its way through the socket, which only the owner can read.

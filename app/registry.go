@@ -59,7 +59,7 @@ func (r *registry) Preview(ctx context.Context, input string, cred *orchestrator
 		if err != nil {
 			return nil, err
 		}
-		c.Wants = f.Card.SecuritySchemes
+		c.Wants, c.Typed = f.Card.SecuritySchemes, f.Typed
 		if c.Origins, err = r.origins(ctx, f); err != nil {
 			var refused *egress.Refused
 			if !errors.As(err, &refused) {

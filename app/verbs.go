@@ -108,6 +108,9 @@ func (a *App) addAgent(ctx context.Context, f FindAgent) (AgentInfo, error) {
 	if f.ID != "" {
 		c.Agent.ID = f.ID
 	}
+	if f.AsTyped {
+		c = c.AsTyped()
+	}
 	agent, err := a.registry.Approve(ctx, c)
 	if err != nil {
 		return AgentInfo{}, err

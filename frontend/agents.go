@@ -99,8 +99,8 @@ func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 	d := view.AgentDetail{
 		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(a), Review: a.Trust == orchestrator.TrustReview,
 		Speaks: speaks(a), Known: known(a), Address: a.Interface.URL,
-		At: view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
-		 Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON),
+		At:    view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
+		Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON),
 	}
 	c := a.Card
 	if c == nil {

@@ -116,6 +116,9 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 		if c.Agent != nil {
 			fc.Detail = s.detail(c.Agent)
 			fc.Detail.Origins = c.Origins
+			if c.Typed != nil {
+				fc.Typed = c.Typed.URL
+			}
 			for i := range fc.Detail.Skills { // nothing can be asked of it before it is approved
 				for j := range fc.Detail.Skills[i].Examples {
 					fc.Detail.Skills[i].Examples[j].Href = ""
@@ -169,6 +172,9 @@ func (s *Site) approve(w http.ResponseWriter, r *http.Request) error {
 		}}
 	}
 	c := *f.candidates[n]
+	if r.FormValue("at") == "typed" {
+		c = *c.AsTyped()
+	}
 	if cred := credential(r); cred != nil {
 		c.Credential = cred
 	}

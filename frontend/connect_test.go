@@ -10,6 +10,25 @@ import (
 	"parley/orchestrator"
 )
 
+// Where the card names another host than the one that was typed, only the person can know which is right.
+func TestConnectAtTheTypedAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	found := agent("far", "Far")
+	typed := found.Interface
+	typed.URL = "https://typed.example/a2a"
+	w.who.previews = []*orchestrator.Candidate{{Input: "typed.example", Agent: found, Typed: &typed, Origins: []string{"https://typed.example"}}}
+	page := w.post("/connect", url.Values{"input": {"typed.example"}}).want(t, 303).Header.Get("Location")
+	w.get(page).want(t, 200, "names another host", typed.URL, found.Interface.URL)
+	form := url.Values{"n": {"0"}, "preview": {strings.TrimPrefix(page, "/connect/")}, "at": {""}}
+	w.post("/connect/approve", form).want(t, 303)
+	form.Set("at", "typed")
+	w.post("/connect/approve", form).want(t, 303)
+	if got := w.who.approved; len(got) != 2 || got[0].Agent.Interface != found.Interface || got[1].Agent.Interface != typed || got[1].Agent.Known != orchestrator.KnownByPerson {
+		t.Errorf("approved %+v", got)
+	}
+}
+
 // A catalogue is a list to choose from: each agent is approved by itself, and its card is there to be opened.
 func TestConnectCatalogue(t *testing.T) {
 	t.Parallel()

@@ -58,10 +58,22 @@ type Registry interface {
 type Candidate struct {
 	Input      string
 	Agent      *Agent                        // ID is a proposal
+	Typed      *a2a.AgentInterface           // the same interface at the address that was typed, when the card names another host
 	Origins    []string                      // every origin its card names: what approval grants
 	Wants      map[string]a2a.SecurityScheme // the sign-in its card declares
 	Credential *Credential                   // what the card was fetched with; kept at approval
 	Fault      *Fault                        // set: this one cannot be approved
+}
+
+// AsTyped is the candidate called at the address that was typed; c itself when there is no such doubt.
+func (c *Candidate) AsTyped() *Candidate {
+	if c.Typed == nil {
+		return c
+	}
+	typed, agent := *c, *c.Agent
+	agent.Interface, agent.Known = *c.Typed, KnownByPerson
+	typed.Agent = &agent
+	return &typed
 }
 
 // Credential is a secret for one exact origin. It is never logged, stored in the log, or sent anywhere else.

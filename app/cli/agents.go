@@ -109,6 +109,7 @@ func (e *env) agentsAddCmd() *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVarP(&yes, "yes", "y", false, "approve without the question")
+	f.BoolVar(&find.AsTyped, "as-typed", false, "call it at the address given, when its card names another host")
 	f.StringVar(&find.ID, "id", "", "the id to give it (default: made from its name)")
 	cred.add(c)
 	return e.readable(c)
