@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Push is a webhook that a caller registered for a task.
+type Push struct {
+	PushMove
+	Scope     string
+	Principal string
+	Task      string
+	ID        string
+	Body      []byte // the configuration; opaque here
+	Created   time.Time
+}
+
+// PushMove is how far a webhook has been told.
+type PushMove struct {
+	UID      string
+	Seq      int64
+	State    string // PushDone, or another word
+	Attempts int
+	Next     time.Time
+	Status   int
+	Error    string
+}
+
+// PushDone is the state of a webhook that will be told nothing more: OpenPushes leaves it out.
+const PushDone = "done"
+
+// ErrTooMany says that a row would be one more than there may be.
+var ErrTooMany = errors.New("there are too many of these already")
+
+// PutPush stores p in place of the one of its task and id. It returns ErrTooMany, and stores nothing, when the task would
+// then have more than most.
+func (db *DB) PutPush(ctx context.Context, p *Push, most int) error {
+	b := &batch{}
+	b.add(`INSERT OR REPLACE INTO push (uid, scope, principal, task, id, body, created, seq, state)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE (SELECT count(*) FROM push WHERE task = ?4 AND id <> ?5) < ?10`,
+		p.UID, p.Scope, p.Principal, p.Task, p.ID, p.Body, milli(p.Created), p.Seq, p.State, int64(most),
+	).then = func(_ *writer, r driver.Result) error {
+		if n, err := r.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		return ErrTooMany
+	}
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+const pushColumns = `SELECT uid, scope, principal, task, id, body, created, seq, state, attempts, next, status, error FROM push `
+
+func scanPush(row scanner) (*Push, error) {
+	var p Push
+	var created, next int64
+	err := row.Scan(&p.UID, &p.Scope, &p.Principal, &p.Task, &p.ID, &p.Body, &created, &p.Seq, &p.State, &p.Attempts, &next,
+		&p.Status, &p.Error)
+	p.Created, p.Next = fromMilli(created), fromMilli(next)
+	return &p, err
+}
+
+// Pushes returns the webhooks of a task.
+func (db *DB) Pushes(ctx context.Context, task string) ([]*Push, error) {
+	return list(ctx, db, scanPush, pushColumns+`WHERE task = ?`, task)
+}
+
+// DeletePush removes one webhook of a task, if it is there.
+func (db *DB) DeletePush(ctx context.Context, task, id string) error {
+	b := &batch{}
+	b.add(`DELETE FROM push WHERE task = ? AND id = ?`, task, id)
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+// MovePushes stores how far webhooks have been told; those that are not there are left out.
+func (db *DB) MovePushes(ctx context.Context, all []PushMove) error {
+	b := &batch{}
+	for _, p := range all {
+		b.add(`UPDATE push SET seq = ?, state = ?, attempts = ?, next = ?, status = ?, error = ? WHERE uid = ?`,
+			p.Seq, p.State, int64(p.Attempts), milli(p.Next), int64(p.Status), p.Error, p.UID)
+	}
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+// pushPage is how many rows OpenPushes reads at a time, so that a slow reader keeps no snapshot of the database open.
+const pushPage = 256
+
+// OpenPushes yields the webhooks that may still be told something, oldest first.
+func (db *DB) OpenPushes(ctx context.Context) iter.Seq2[*Push, error] {
+	return func(yield func(*Push, error) bool) {
+		last := ""
+		for {
+			page, err := list(ctx, db, scanPush,
+				pushColumns+`INDEXED BY push_open WHERE state <> 'done' AND uid > ? ORDER BY uid LIMIT ?`, last, int64(pushPage))
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, p := range page {
+				if !yield(p, nil) {
+					return
+				}
+				last = p.UID
+			}
+			if len(page) < pushPage {
+				return
+			}
+		}
+	}
+}
+
+// Hook is a webhook of ours that an agent was told of.
+type Hook struct {
+	ID      string
+	Agent   string
+	Run     string // that it was made for
+	Task    string // the agent's own id; "" until it is known
+	Token   []byte // the hash of what the agent shows
+	Created time.Time
+}
+
+// PutHook stores h in place of the one of its id.
+func (db *DB) PutHook(ctx context.Context, h *Hook) error {
+	b := &batch{}
+	b.add(`INSERT OR REPLACE INTO hooks (id, agent, run, task, token, created) VALUES (?, ?, ?, ?, ?, ?)`,
+		h.ID, h.Agent, h.Run, h.Task, h.Token, milli(h.Created))
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+// DeleteHooks removes webhooks of ours.
+func (db *DB) DeleteHooks(ctx context.Context, ids ...string) error {
+	b := &batch{}
+	for _, id := range ids {
+		b.add(`DELETE FROM hooks WHERE id = ?`, id)
+	}
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+// OpenHooks returns the webhooks of ours whose runs have not ended. The others are removed.
+func (db *DB) OpenHooks(ctx context.Context) ([]*Hook, error) {
+	b := &batch{}
+	b.add(`DELETE FROM hooks WHERE run NOT IN (SELECT id FROM runs WHERE open = 1)`)
+	if err := db.writer.waitFor(ctx, &op{batch: b}); err != nil {
+		return nil, err
+	}
+	return list(ctx, db, func(row scanner) (*Hook, error) {
+		var h Hook
+		var created int64
+		err := row.Scan(&h.ID, &h.Agent, &h.Run, &h.Task, &h.Token, &created)
+		h.Created = fromMilli(created)
+		return &h, err
+	}, `SELECT id, agent, run, task, token, created FROM hooks`)
+}
