@@ -24,10 +24,11 @@ var arrows = map[string][]string{
 	"a2a":          {},
 	"a2a/wire":     {"a2a"},
 	"a2a/wiretest": {"a2a", "a2a/wire"},
+	"a2a/pb":       {"a2a", "a2a/wire"},
 
-	"a2aclient":      {"a2a", "a2a/wire", "a2aclient/card"},
+	"a2aclient":      {"a2a", "a2a/wire", "a2a/pb", "a2aclient/card"},
 	"a2aclient/card": {"a2a", "a2a/wire"},
-	"a2aserver":      {"a2a", "a2a/wire"},
+	"a2aserver":      {"a2a", "a2a/wire", "a2a/pb"},
 
 	"a2aserver/logtest": {"a2aserver", "a2a"},
 
@@ -71,6 +72,7 @@ var homes = map[string]string{
 	"github.com/mattn/go-sqlite3":   "orchestrator/sqlite",
 	"github.com/zalando/go-keyring": "app/vault",
 	"github.com/spf13/cobra":        "app/cli",
+	"github.com/a2aproject/":        "a2a/pb",
 }
 
 // stdOnly lists packages that other programs import for the protocol's nouns alone.
