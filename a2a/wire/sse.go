@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"sync"
 
 	"parley/a2a"
 )
@@ -22,7 +23,13 @@ type SSEEvent struct {
 // KindTooLarge.
 func ReadSSE(r io.Reader) iter.Seq2[SSEEvent, error] {
 	return func(yield func(SSEEvent, error) bool) {
-		lines := lineReader{r: bufio.NewReaderSize(r, 16<<10)}
+		in := readers.Get().(*bufio.Reader)
+		in.Reset(r)
+		defer func() {
+			in.Reset(nil)
+			readers.Put(in)
+		}()
+		lines := lineReader{r: in}
 		var e SSEEvent
 		var data []byte
 		has := false
@@ -71,6 +78,9 @@ func ReadSSE(r io.Reader) iter.Seq2[SSEEvent, error] {
 		}
 	}
 }
+
+// readers are what streams are read through. A connection has a buffer of that size, too: more would not save a read.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
 
 // lineReader splits at CR, LF and CRLF.
 type lineReader struct {
