@@ -20,7 +20,7 @@ type Run struct {
 	Updated        time.Time     // of State
 	Created        time.Time
 	LastSeq        int64           // of its newest event; set by the store
-	Engine         json.RawMessage // the reducer's state, as of its last decision
+	Engine         json.RawMessage // what the driver needs beside the events
 }
 
 // Receipt remembers a received message so that it is acted on once; kept at least seven days.

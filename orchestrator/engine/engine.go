@@ -15,6 +15,9 @@
 package engine
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"parley/a2a"
 	"parley/orchestrator"
 )
@@ -96,6 +99,25 @@ func New(s Start) State {
 		st.Steps = []Step{step(FirstStep, s.To)}
 	}
 	return st
+}
+
+// Stored is what has to be kept of a state beside the events of its run: the rules it was started under.
+func (s *State) Stored() json.RawMessage { return fmt.Appendf(nil, `{"rules":%d}`, s.Rules) }
+
+// Restore returns the state that a run was in after the first Events of its events; the rest are for the caller to apply.
+// That is its beginning, unless an older program stored a later state. Rules that this program does not know are an error.
+func Restore(stored json.RawMessage, start Start) (State, error) {
+	var s State
+	if err := json.Unmarshal(stored, &s); err != nil {
+		return State{}, err
+	}
+	if s.Rules != Rules {
+		return State{}, fmt.Errorf("it was started under rules %d, which this program does not know", s.Rules)
+	}
+	if s.Events == 0 {
+		s = New(start)
+	}
+	return s, nil
 }
 
 func step(id, agent string) Step {

@@ -25,7 +25,7 @@ type change struct {
 	chat    *orchestrator.Conversation // the run's conversation, when the change begins it
 	talk    *chat                      // the run's conversation, while it is the change's turn
 	whole   *a2a.Task                  // the run's first event, when it is its last too
-	decided bool                       // the reducer's state is worth storing
+	decided bool                       // the step and the conversation stand differently
 }
 
 func (r *run) change() *change { return &change{r: r, at: r.d.now()} }
@@ -154,11 +154,6 @@ func (c *change) finish(cmd *engine.Finish) {
 func (c *change) seal(ctx context.Context) (*orchestrator.Batch, error) {
 	r := c.r
 	if c.decided {
-		engine, err := json.Marshal(&r.state)
-		if err != nil {
-			return nil, err
-		}
-		r.row.Engine = engine
 		c.children()
 	}
 	row := r.row

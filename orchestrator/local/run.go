@@ -90,19 +90,18 @@ func (r *run) address() *steps.Address {
 	return a
 }
 
-// load reads the run: its row, the reducer's state as of the last decision, and the events after that. r.mu is held.
+// load reads the run: its row and its events, from which the reducer's state follows. r.mu is held.
 func (r *run) load(ctx context.Context) error {
 	row, err := r.d.store.Run(ctx, r.row.ID)
 	if err != nil {
 		return err
 	}
 	r.row = *row
-	if err := json.Unmarshal(row.Engine, &r.state); err != nil {
+	r.state, err = engine.Restore(row.Engine, engine.Start{To: row.To, Person: row.Principal == orchestrator.LocalPrincipal})
+	if err != nil {
 		return fmt.Errorf("run %s: %w", row.ID, err)
 	}
-	if r.state.Rules != engine.Rules {
-		return fmt.Errorf("run %s was started under rules %d, which this program does not know", row.ID, r.state.Rules)
-	}
+	known := r.state.Events
 	r.fold = &a2a.Task{ID: row.ID, ContextID: row.ContextID}
 	folded := 0
 	for events, err := range r.d.store.ReadRun(ctx, row.ID, 0) {
@@ -110,7 +109,7 @@ func (r *run) load(ctx context.Context) error {
 			return err
 		}
 		for _, e := range events {
-			if err := r.replay(e, folded >= r.state.Events); err != nil {
+			if err := r.replay(e, folded >= known); err != nil {
 				return fmt.Errorf("run %s: %w", row.ID, err)
 			}
 			folded++

@@ -162,6 +162,7 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 	}
 	person := b.principal == orchestrator.LocalPrincipal
 	r.state = engine.New(engine.Start{To: b.to, Person: person})
+	r.row.Engine = r.state.Stored()
 	r.asked, r.config, r.hops, r.fresh = b.message, b.config, b.hops+1, b.fresh
 	r.owner = owner(b.principal, b.scope)
 	receipt.RunID = r.row.ID
