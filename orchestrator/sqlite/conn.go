@@ -35,6 +35,7 @@ const (
 // dsn holds every pragma, so that each connection of a pool has them all.
 func (o *Options) dsn(path string, a access) string {
 	q := url.Values{"mode": {string(a)}, "_busy_timeout": {strconv.FormatInt(o.busy.Milliseconds(), 10)}}
+	q.Set("_mutex", "no") // a connection belongs to one goroutine at a time, whoever opens it
 	switch a {
 	case forWriting:
 		q.Set("_journal_mode", "WAL")
