@@ -24,7 +24,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,9 +48,17 @@ type Options struct {
 	// Authorize adds credentials to a request. It is called for each one, and only for the interface's own origin.
 	Authorize func(context.Context, *http.Request) error
 
-	Dialect    *wire.Dialect // to begin with; nil goes by the interface's version
-	Extensions []string      // URIs of the extensions that the caller understands
-	SendAnyway bool          // leave out the checks before sending: required extensions, file types
+	Verdict  *Verdict      // what Learned was told before, for the same card
+	Learned  func(Verdict) // is told when the agent proved to speak something, to be kept by the hash of its card
+	Override *Override     // what a person says instead of the card; nothing else is then tried
+
+	Extensions []string // URIs of the extensions that the caller understands
+	SendAnyway bool     // leave out the checks before sending: required extensions, file types
+
+	// Hook makes a webhook for a task of an agent that reports by push but does not stream; task is "" when the agent is
+	// still to name it. The agent is then looked at when woken says so, and otherwise seldom. done ends the webhook; ok
+	// false means that there is none, as when no address of ours can be reached from there.
+	Hook func(ctx context.Context, task string) (config *a2a.PushConfig, woken <-chan struct{}, done func(), ok bool)
 
 	// Idle is told, at most once per silence, that a stream said nothing for IdleTime. The stream goes on.
 	Idle func(task string, silence time.Duration)
@@ -68,14 +78,19 @@ type Client struct {
 	o          Options
 	log        *slog.Logger
 	transport  transport
+	binding    string
 	extensions []string // as a header tells those that both sides know; nil for none
+	active     atomic.Pointer[[]string]
 
-	dialect  atomic.Uint32
-	proven   atomic.Bool // the agent answered in this dialect
-	noStream atomic.Bool // it said that it cannot stream
+	speech   atomic.Pointer[speech]
+	noStream atomic.Bool // the agent said that it cannot stream
+	noPush   atomic.Bool // it said that it cannot push
+
+	extendedMu sync.Mutex
+	extended   *a2a.AgentCard
 }
 
-// New returns a client of the agent behind iface, an interface of c with JSON-RPC and an absolute URL.
+// New returns a client of the agent behind iface, an interface of c with an absolute URL.
 func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error) {
 	if o == nil || o.HTTP == nil {
 		return nil, errors.New("a2aclient: no HTTP client was given")
@@ -83,7 +98,10 @@ func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error
 	if c == nil {
 		c = &a2a.AgentCard{}
 	}
-	cl := &Client{card: c, iface: iface, o: *o, log: o.Logger}
+	cl := &Client{card: c, iface: o.Override.over(iface), o: *o, log: o.Logger}
+	if cl.binding = a2a.BindingJSONRPC; cl.iface.Binding != "" {
+		cl.binding = strings.ToUpper(cl.iface.Binding)
+	}
 	if cl.log == nil {
 		cl.log = slog.New(slog.DiscardHandler)
 	}
@@ -101,19 +119,11 @@ func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error
 	def(&cl.o.PollMin, time.Second)
 	def(&cl.o.PollMax, 30*time.Second)
 	def(&cl.o.Patience, time.Minute)
-	d, ok := card.Speaks(iface.Version)
-	if o.Dialect != nil {
-		d, ok = *o.Dialect, wire.MethodName(*o.Dialect, wire.OpSend) != ""
+	if err := cl.listen(); err != nil {
+		return nil, err
 	}
-	if !ok {
-		return nil, &Error{
-			Kind: card.KindVersion, Where: card.WhereUs,
-			What: fmt.Sprintf("%s speaks version %s of A2A, which Parley does not.", cl.name(), iface.Version),
-		}
-	}
-	cl.dialect.Store(uint32(d))
 	var err error
-	if cl.transport, err = cl.dial(iface); err != nil {
+	if cl.transport, err = cl.dial(cl.iface); err != nil {
 		return nil, err
 	}
 	return cl, nil
@@ -135,11 +145,31 @@ func (c *Client) shared() string {
 	return strings.Join(out, ", ")
 }
 
-// Dialect returns what the agent was found to speak so far.
-func (c *Client) Dialect() wire.Dialect { return wire.Dialect(c.dialect.Load()) }
-
 // Streams reports whether the agent is thought to stream.
 func (c *Client) Streams() bool { return c.card.Capabilities.Streaming && !c.noStream.Load() }
+
+// Activated lists the extensions that the agent said it used for its last answer, of those that were asked for.
+func (c *Client) Activated() []string {
+	if p := c.active.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// activated reads a header of either name.
+func (c *Client) activated(h http.Header) {
+	var out []string
+	for _, name := range []string{"A2A-Extensions", "X-A2A-Extensions"} {
+		for _, line := range h.Values(name) {
+			for uri := range strings.SplitSeq(line, ",") {
+				if uri = strings.TrimSpace(uri); slices.Contains(c.o.Extensions, uri) && !slices.Contains(out, uri) {
+					out = append(out, uri)
+				}
+			}
+		}
+	}
+	c.active.Store(&out)
+}
 
 func (c *Client) name() string {
 	if n, _ := card.Name(c.card.Name, card.MaxName); n != "" {
@@ -171,12 +201,12 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 // another language.
 func (c *Client) unspoken(err error) error {
 	var e *Error
-	if !errors.As(err, &e) || e.Kind != card.KindUnsupported || c.proven.Load() {
+	if !errors.As(err, &e) || e.Kind != card.KindUnsupported || c.speech.Load().proven() {
 		return err
 	}
 	return &Error{
 		Kind: card.KindVersion, Where: card.WhereAgent, Raw: e.Raw, Status: e.Status, Err: err,
-		What: fmt.Sprintf("%s does not speak the versions of A2A that Parley does: 1.0, 0.3 and 0.2.", c.name()),
+		What: fmt.Sprintf("%s does not speak the versions of A2A that Parley does.", c.name()),
 		Do:   "Look at the agent's card again: it may offer another address for other versions.",
 	}
 }
@@ -242,22 +272,12 @@ func (c *Client) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 	return p, nil
 }
 
-// ExtendedCard returns the card that the agent shows to those who signed in.
-func (c *Client) ExtendedCard(ctx context.Context) (*a2a.AgentCard, error) {
-	v, err := c.call(ctx, wire.OpExtendedCard, nil)
-	if err != nil {
-		return nil, err
-	}
-	ac, ok := v.(*a2a.AgentCard)
-	if !ok {
-		return nil, c.garbage(wire.OpExtendedCard, "the answer is no card")
-	}
-	return ac, nil
-}
-
 // Find looks for the task that a message started, in the newest tasks of its context (of all contexts when contextID is
 // ""). It returns nil when there is none or the agent cannot list tasks.
 func (c *Client) Find(ctx context.Context, contextID, messageID string) (*a2a.Task, error) {
+	if c.Dialect() == wire.OLD {
+		return c.findNamed(ctx, messageID)
+	}
 	const pages = 5
 	history := a2a.Limits.History
 	r := &a2a.ListRequest{ContextID: contextID, PageSize: a2a.Limits.PageSize, HistoryLength: &history}

@@ -47,7 +47,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("%v, %v", c, err)
 	}
 	mid := wire.MID
-	if c, err = a2aclient.New(nil, ok, &a2aclient.Options{HTTP: h, Dialect: &mid}); err != nil || c.Dialect() != wire.MID {
+	if c, err = a2aclient.New(nil, ok, &a2aclient.Options{HTTP: h, Override: &a2aclient.Override{Dialect: &mid}}); err != nil || c.Dialect() != wire.MID {
 		t.Errorf("%v, %v", c, err)
 	}
 }

@@ -2,76 +2,204 @@ package a2aclient
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"parley/a2a"
 	"parley/a2a/wire"
+	"parley/a2aclient/card"
 )
 
-// attempt runs f in the dialect the agent is thought to speak, and once in the other generation when the answer shows that
-// it does not, which also means that nothing was carried out.
-func (c *Client) attempt(op wire.Op, f func(wire.Dialect) error) error {
-	d := c.Dialect()
-	err := f(d)
-	if understood(err) && !c.proven.Load() {
-		c.settle(d)
+// speech is what the client knows of the dialect that its agent speaks. It is replaced, never changed.
+type speech struct {
+	dialect wire.Dialect
+	by      Evidence
+	order   []wire.Dialect // what to try, the likeliest first, while nothing is proven
+}
+
+func (s *speech) proven() bool { return s.by != ByCard }
+
+// begin says in which dialects an agent is to be tried, by the version that its card names for the interface, by what was
+// found before, and above all by what a person says.
+func (c *Client) listen() error {
+	can := dialects(c.iface.Binding)
+	if o := c.o.Override; o != nil && o.Dialect != nil {
+		d := fit(*o.Dialect, c.iface.Binding)
+		if !slices.Contains(can, d) {
+			return c.mute(d.String())
+		}
+		c.speech.Store(&speech{dialect: d, by: ByPerson})
+		return nil
 	}
-	if !wrongDialect(err) {
-		return err
+	d, ok := card.Speaks(c.iface.Version)
+	if d = fit(d, c.iface.Binding); !ok || !slices.Contains(can, d) {
+		return c.mute(c.iface.Version)
 	}
-	other := c.Dialect() // another call may have found out meanwhile
+	s := &speech{dialect: d, by: ByCard, order: []wire.Dialect{d}}
+	if strings.HasPrefix(c.iface.Version, "0.") && !strings.HasPrefix(c.iface.Version, "0.3") && can[1] == wire.MID {
+		s.order = []wire.Dialect{wire.MID, wire.OLD} // cards of that time do not tell them apart
+	}
+	for _, d := range can {
+		if !slices.Contains(s.order, d) {
+			s.order = append(s.order, d)
+		}
+	}
+	if v := c.o.Verdict; v != nil && slices.Contains(can, v.Dialect) && bindingName(v.Binding) == bindingName(c.iface.Binding) {
+		s.dialect, s.by = v.Dialect, ByRecord
+	}
+	c.speech.Store(s)
+	return nil
+}
+
+// fit turns v0.3 into its form for a binding.
+func fit(d wire.Dialect, binding string) wire.Dialect {
+	switch rpc := bindingName(binding) == "JSON-RPC"; {
+	case d == wire.MID && !rpc:
+		return wire.PROTO
+	case d == wire.PROTO && rpc:
+		return wire.MID
+	}
+	return d
+}
+
+func (c *Client) mute(version string) error {
+	return &Error{
+		Kind: card.KindVersion, Where: card.WhereUs,
+		What: fmt.Sprintf("%s speaks version %s of A2A over %s, which Parley does not.", c.name(), version, bindingName(c.iface.Binding)),
+	}
+}
+
+// Speaks returns what the agent was found to speak so far.
+func (c *Client) Speaks() Verdict {
+	s := c.speech.Load()
+	return Verdict{Dialect: s.dialect, Binding: c.binding, By: s.by}
+}
+
+// Dialect returns the dialect of Speaks.
+func (c *Client) Dialect() wire.Dialect { return c.speech.Load().dialect }
+
+// attempt runs f in the dialect that the agent is thought to speak, and in the others, once each, while the answers show
+// that it does not speak these, which also means that nothing was carried out. first says that f sends a message that
+// belongs to no task yet.
+func (c *Client) attempt(op wire.Op, first bool, f func(wire.Dialect) error) error {
+	s := c.speech.Load()
 	switch {
-	case other != d:
-	case c.proven.Load():
-		return err
-	case d == wire.MID:
-		other = wire.NEW
-	default:
-		other = wire.MID
+	case s.by == ByPerson:
+		return f(s.dialect)
+	case s.proven():
+		err := f(s.dialect)
+		if op != wire.OpSend || !first || !unknownMethod(err) {
+			return err
+		}
+		// There is no agent without this method: it was replaced by one that speaks something else.
+		c.log.Info("an agent does not speak any more what it did", "agent", c.o.Peer, "spoke", s.dialect.String())
+		s = &speech{dialect: s.dialect, by: ByCard, order: s.order}
+		c.speech.Store(s)
+		return c.others(op, first, s, s.dialect, err, f)
 	}
-	again := f(other)
-	if wrongDialect(again) || !understood(again) {
-		if e := (*Error)(nil); errors.As(again, &e) && e.MayHaveRun {
+	d := s.dialect
+	if first {
+		d = s.order[0]
+	}
+	err := f(d)
+	if understood(err, first) {
+		c.settle(d, op)
+	}
+	if !wrongDialect(err, first) {
+		return err
+	}
+	return c.others(op, first, s, d, err, f)
+}
+
+// others tries the dialects that are left after d, which err says was not the agent's.
+func (c *Client) others(op wire.Op, first bool, s *speech, d wire.Dialect, err error, f func(wire.Dialect) error) error {
+	order := s.order
+	if now := c.speech.Load(); now.proven() { // another call has found out meanwhile
+		order = []wire.Dialect{now.dialect}
+	}
+	for _, other := range order {
+		if other == d {
+			continue
+		}
+		again := f(other)
+		switch e := (*Error)(nil); {
+		case wrongDialect(again, first):
+			continue
+		case understood(again, first):
+			c.settle(other, op)
+			return again
+		case errors.As(again, &e) && e.MayHaveRun:
 			return again // the second request must not be taken for one that was certainly not carried out
 		}
 		return err
 	}
-	c.settle(other)
-	return again
+	return err
 }
 
-// settle remembers that the agent speaks d.
-func (c *Client) settle(d wire.Dialect) {
-	if was := wire.Dialect(c.dialect.Swap(uint32(d))); was != d {
-		c.log.Info("an agent speaks another version than its card says", "agent", c.o.Peer, "card", was.String(), "speaks", d.String())
+// settle remembers that the agent was understood in d. What v0.1 and v0.3 call by the same name proves neither.
+func (c *Client) settle(d wire.Dialect, op wire.Op) {
+	if (d == wire.OLD || d == wire.MID) && wire.MethodName(wire.OLD, op) == wire.MethodName(wire.MID, op) {
+		return
 	}
-	c.proven.Store(true)
+	s := c.speech.Load()
+	if s.proven() && s.dialect == d || s.by == ByPerson {
+		return
+	}
+	now := &speech{dialect: d, by: ByAnswer, order: s.order}
+	if said, ok := card.Speaks(c.iface.Version); !ok || fit(said, c.iface.Binding) != d || c.iface.Version == "" {
+		now.by = ByTrial
+		c.log.Info("an agent speaks another version than its card says", "agent", c.o.Peer, "card", said.String(), "speaks", d.String())
+	}
+	if c.speech.CompareAndSwap(s, now) && c.o.Learned != nil {
+		c.o.Learned(c.Speaks())
+	}
 }
 
 // understood reports whether the outcome shows that the agent speaks the dialect: a result, or an error in its terms.
-func understood(err error) bool {
+func understood(err error, first bool) bool {
 	if err == nil {
 		return true
 	}
 	_, ok := protocol(err)
-	return ok && !wrongDialect(err)
+	return ok && !wrongDialect(err, first)
+}
+
+func unknownMethod(err error) bool {
+	ae, ok := protocol(err)
+	return ok && ae.Kind == a2a.KindMethodNotFound
 }
 
 // wrongDialect reports whether err is what agents answer to methods of another generation.
-func wrongDialect(err error) bool {
+func wrongDialect(err error, first bool) bool {
 	var e *Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	ae, ok := protocol(err)
 	if !ok {
-		return e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed
+		return e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed ||
+			e.Status == http.StatusBadRequest && first
 	}
 	switch ae.Kind {
 	case a2a.KindMethodNotFound, a2a.KindVersionNotSupported:
 		return true
 	case a2a.KindInvalidRequest, a2a.KindInvalidParams, a2a.KindParse:
-		return e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound || e.Status == http.StatusUnprocessableEntity
+		// Some have no other word for a method they do not know, but this one they also have for much else.
+		return first && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound ||
+			e.Status == http.StatusUnprocessableEntity || ofEnvelope(ae.Message))
+	}
+	return false
+}
+
+// ofEnvelope reports whether a refusal is about the request's form, not about what it asks for.
+func ofEnvelope(message string) bool {
+	for _, word := range strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) {
+		switch word {
+		case "method", "id", "validation":
+			return true
+		}
 	}
 	return false
 }

@@ -18,6 +18,7 @@ func (f *follower) follow(ctx context.Context) {
 		vain      = 0 // subscriptions in a row that brought nothing and failed
 		pause     = c.o.PollMin
 		failing   time.Time // since when nothing works
+		tried     bool      // to be told by push
 	)
 	for {
 		before := f.yielded
@@ -26,6 +27,12 @@ func (f *follower) follow(ctx context.Context) {
 		if !subscribe || resume == "" {
 			err = f.look(ctx)
 			looked = err == nil
+		}
+		if !f.done && looked && !subscribe && f.hook.config == nil && !tried {
+			tried = true
+			if f.register(ctx); f.hook.config != nil {
+				continue // the task may have moved before the agent knew the webhook
+			}
 		}
 		if !f.done && err == nil && subscribe {
 			err = f.subscribed(ctx, resume)
@@ -80,11 +87,31 @@ func (f *follower) follow(ctx context.Context) {
 			}
 			rest = min(rest, max(c.o.Patience/4, time.Millisecond))
 		}
-		if err := wait(ctx, rest); err != nil {
+		if f.hook.woken != nil && err == nil {
+			rest = c.o.PollMax // the agent says itself when there is something to see
+		}
+		if err := f.rest(ctx, rest); err != nil {
 			f.fail(err)
 			return
 		}
 		pause = min(pause+pause/2, c.o.PollMax)
+	}
+}
+
+// rest waits that long, or until the webhook of the task is called.
+func (f *follower) rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case _, open := <-f.hook.woken:
+		if !open {
+			f.hook.end() // from here on it is polled
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

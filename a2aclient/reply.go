@@ -43,7 +43,11 @@ func (x *exchange) frame(yield func(frame, error) bool, id string, data []byte) 
 		op = wire.OpStream // answered with a stream that nobody asked for
 	}
 	v, err := x.decode(op, data)
+	if err == nil && v == nil {
+		return true // nothing that is an event, and not meant to be one
+	}
 	if err == nil {
+		f.final = x.q.dialect != wire.NEW && says(v, data)
 		var ok bool
 		if f.event, ok = v.(a2a.Event); !ok {
 			f.bad = x.web.c.garbage(x.q.op, "a frame of the stream holds no event")
@@ -56,6 +60,31 @@ func (x *exchange) frame(yield func(frame, error) bool, id string, data []byte) 
 	}
 	f.bad = err
 	return yield(f, nil)
+}
+
+// says reports whether a frame says that it is the last one, though its event does not end a task.
+func says(v any, data []byte) bool {
+	switch e := v.(type) {
+	case *a2a.StatusUpdate:
+		if ended(e.Status.State) {
+			return false
+		}
+	case *a2a.ArtifactUpdate:
+	default:
+		return false
+	}
+	if !bytes.Contains(data, []byte(`"final"`)) {
+		return false
+	}
+	type last struct{ Final bool }
+	var f struct {
+		Result struct {
+			last
+			StatusUpdate last
+		}
+		StatusUpdate last
+	}
+	return json.Unmarshal(data, &f) == nil && (f.Result.Final || f.Result.StatusUpdate.Final || f.StatusUpdate.Final)
 }
 
 // single yields an answer that is no stream.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"net/http"
 	"time"
 
 	"parley/a2a"
@@ -21,6 +22,7 @@ import (
 func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		f := c.follower(yield)
+		defer f.hook.end()
 		f.task, f.context, f.continued = r.Message.TaskID, r.Message.ContextID, r.Message.TaskID != ""
 		if err := c.check(r); err != nil {
 			f.fail(err)
@@ -42,6 +44,7 @@ func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest) iter.Seq2[a2a.E
 func (c *Client) Await(ctx context.Context, task string) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		f := c.follower(yield)
+		defer f.hook.end()
 		f.task = task
 		f.follow(ctx)
 	}
@@ -52,7 +55,7 @@ func (c *Client) Subscribe(ctx context.Context, task string) iter.Seq2[a2a.Event
 	return func(yield func(a2a.Event, error) bool) {
 		f := c.follower(yield)
 		f.task, f.continued, f.plain = task, true, true
-		err := c.attempt(wire.OpSubscribe, func(d wire.Dialect) error {
+		err := c.attempt(wire.OpSubscribe, false, func(d wire.Dialect) error {
 			q := &request{dialect: d, op: wire.OpSubscribe, params: &a2a.SubscribeRequest{Tenant: c.iface.Tenant, ID: task}}
 			x, err := c.transport.begin(ctx, q)
 			if err != nil {
@@ -74,6 +77,7 @@ type follower struct {
 	task      string // "" until the agent named it
 	context   string
 	continued bool // the task existed before
+	named     bool // it was we who named it
 	plain     bool // a single stream: no reconciling
 
 	seen    progress
@@ -84,7 +88,8 @@ type follower struct {
 	broken  bool // a connection broke since we last knew how the task stands
 	unknown bool // the agent said that it does not know how the task stands
 
-	ids ids
+	ids  ids
+	hook hook
 }
 
 func (c *Client) follower(yield func(a2a.Event, error) bool) *follower {
@@ -126,14 +131,32 @@ func (f *follower) unable(err error) bool {
 		return false
 	}
 	var e *Error
-	return errors.As(err, &e) && e.Kind == card.KindUnsupported
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+		if !told(err) {
+			return true // a refused stream need not say why
+		}
+	}
+	return e.Kind == card.KindUnsupported
+}
+
+// put is r as it is sent in a dialect, with the names that are then known already.
+func (f *follower) put(d wire.Dialect, r *a2a.SendRequest) *a2a.SendRequest {
+	if f.named = d == wire.OLD && !f.continued; f.named {
+		r = named(r)
+	}
+	f.task, f.context = r.Message.TaskID, r.Message.ContextID
+	return r
 }
 
 // stream sends r as a streaming call and follows the task to its end. An error is returned only while nothing was yielded
 // and the agent may be asked in another way.
 func (f *follower) stream(ctx context.Context, r *a2a.SendRequest) error {
-	err := f.c.attempt(wire.OpStream, func(d wire.Dialect) error {
-		q := &request{dialect: d, op: wire.OpStream, params: r}
+	err := f.c.attempt(wire.OpStream, !f.continued, func(d wire.Dialect) error {
+		q := &request{dialect: d, op: wire.OpStream, params: f.put(d, r)}
 		x, err := f.c.transport.begin(ctx, q)
 		if err != nil {
 			return err
@@ -147,9 +170,9 @@ func (f *follower) stream(ctx context.Context, r *a2a.SendRequest) error {
 	case f.message:
 		// Complete, however the connection ended.
 	case f.yielded == 0 && err == nil:
-		f.fail(f.c.unanswered())
+		f.unanswered(ctx, f.c.unanswered())
 	case f.yielded == 0:
-		f.fail(err)
+		f.unanswered(ctx, err)
 	case told(err) && !passing(err):
 		// The agent said that something went wrong: how the task stands now decides.
 		if f.look(ctx); !f.done {
@@ -174,13 +197,35 @@ func (c *Client) unanswered() *Error {
 	return e
 }
 
+// unanswered fails with err, unless the agent knows the task by the name that we gave it: then the message arrived.
+func (f *follower) unanswered(ctx context.Context, err error) {
+	var e *Error
+	if f.named && errors.As(err, &e) && e.MayHaveRun && ctx.Err() == nil {
+		if f.look(ctx); f.begun() && !f.done {
+			f.follow(ctx)
+		}
+	}
+	if f.yielded == 0 {
+		f.fail(err)
+	}
+}
+
 // send sends r as a single call and follows the task that it starts.
 func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 	q := *r
 	q.Configuration.ReturnImmediately = true
-	v, err := f.c.call(ctx, wire.OpSend, &q)
+	if q.Configuration.Push == nil {
+		f.hook = f.c.hook(ctx, f.task)
+		q.Configuration.Push = f.hook.config
+	}
+	v, err := f.sent(ctx, &q)
+	if f.hook.config != nil && f.c.unpushed(err) {
+		f.hook.end()
+		q.Configuration.Push = r.Configuration.Push
+		v, err = f.sent(ctx, &q)
+	}
 	if err != nil {
-		f.fail(f.c.unspoken(err))
+		f.unanswered(ctx, f.c.unspoken(err))
 		return
 	}
 	e, ok := v.(a2a.Event)
@@ -196,6 +241,18 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 	if f.take(ctx, e); !f.done && !f.message {
 		f.follow(ctx)
 	}
+}
+
+func (f *follower) sent(ctx context.Context, r *a2a.SendRequest) (v any, err error) {
+	err = f.c.attempt(wire.OpSend, !f.continued, func(d wire.Dialect) error {
+		x, err := f.c.transport.begin(ctx, &request{dialect: d, op: wire.OpSend, params: f.put(d, r)})
+		if err != nil {
+			return err
+		}
+		v, err = x.result()
+		return err
+	})
+	return v, err
 }
 
 // read yields the events of one exchange until it ends: f.done says whether that was the end of everything.
@@ -233,10 +290,10 @@ func (f *follower) read(ctx context.Context, q *request, x answer) (err error) {
 		}
 		if !settled {
 			settled = true
-			f.c.settle(q.dialect)
+			f.c.settle(q.dialect, q.op)
 		}
-		if f.take(ctx, fr.event); f.done {
-			return nil
+		if f.take(ctx, fr.event); f.done || fr.final && f.begun() {
+			return nil // some servers leave the stream open behind its end
 		}
 		w.knows(f.task)
 		if f.message {
@@ -256,6 +313,9 @@ func (f *follower) take(ctx context.Context, e a2a.Event) {
 		if !f.ours(e.ID, e.ContextID) {
 			return
 		}
+		if e.ContextID == "" {
+			e.ContextID = f.context
+		}
 		if f.begun() {
 			f.merge(e)
 			return
@@ -264,6 +324,9 @@ func (f *follower) take(ctx context.Context, e a2a.Event) {
 	case *a2a.StatusUpdate:
 		if !f.ours(e.TaskID, e.ContextID) {
 			return
+		}
+		if e.ContextID == "" {
+			e.ContextID = f.context
 		}
 		switch {
 		case f.begun():
@@ -276,6 +339,9 @@ func (f *follower) take(ctx context.Context, e a2a.Event) {
 	case *a2a.ArtifactUpdate:
 		if !f.ours(e.TaskID, e.ContextID) {
 			return
+		}
+		if e.ContextID == "" {
+			e.ContextID = f.context
 		}
 		if !f.begun() && !f.continued {
 			f.open(ctx, first(e))
@@ -294,8 +360,8 @@ func (f *follower) begun() bool { return f.yielded > 0 && !f.message }
 
 // ours reports whether an event belongs to the task we follow, and learns its ids from the first one.
 func (f *follower) ours(task, context string) bool {
-	if f.task == "" {
-		f.task = task
+	if f.task == "" || f.named && !f.begun() {
+		f.task = task // some take another name than the one they were given
 	}
 	if !f.begun() && context != "" {
 		if f.context != "" && f.context != context {
@@ -418,6 +484,9 @@ func (f *follower) look(ctx context.Context) error {
 		return f.lost(ctx)
 	}
 	f.unknown = false
+	if t.ContextID == "" {
+		t.ContextID = f.context
+	}
 	if !f.begun() {
 		f.context = t.ContextID
 		f.begin(t, t)
@@ -433,7 +502,11 @@ func (f *follower) look(ctx context.Context) error {
 // lost looks once more, after a while, at a task of which the agent says that it does not know how it stands.
 func (f *follower) lost(ctx context.Context) error {
 	if f.unknown {
-		return f.c.answered(wire.OpGet, 0, nil, a2a.Errorf(a2a.KindTaskNotFound, "the state of the task is unknown"))
+		e := f.c.answered(wire.OpGet, 0, nil, a2a.Errorf(a2a.KindTaskNotFound, "the state of the task is unknown"))
+		e.What = fmt.Sprintf("%s does not know what became of this task.", f.c.name())
+		e.Do = "Look whether it did what you asked for before you send it again."
+		e.MayHaveRun = true
+		return e
 	}
 	f.unknown = true
 	if err := wait(ctx, 5*f.c.o.PollMin); err != nil {

@@ -73,6 +73,8 @@ func (c *Client) dial(i a2a.AgentInterface) (transport, error) {
 	switch {
 	case i.Binding == "", strings.EqualFold(i.Binding, a2a.BindingJSONRPC):
 		return newJSONRPC(c, i.URL)
+	case strings.EqualFold(i.Binding, a2a.BindingREST):
+		return newREST(c, i.URL)
 	}
 	return nil, &Error{
 		Kind: card.KindNoInterface, Where: card.WhereUs,
@@ -83,12 +85,19 @@ func (c *Client) dial(i a2a.AgentInterface) (transport, error) {
 // call makes one exchange and returns the decoded result.
 func (c *Client) call(ctx context.Context, op wire.Op, params any) (any, error) {
 	var v any
-	err := c.attempt(op, func(d wire.Dialect) error {
-		x, err := c.transport.begin(ctx, &request{dialect: d, op: op, params: params})
+	r, _ := params.(*a2a.SendRequest)
+	err := c.attempt(op, r != nil && r.Message.TaskID == "", func(d wire.Dialect) error {
+		q := &request{dialect: d, op: op, params: params}
+		if r != nil && d == wire.OLD {
+			q.params = named(r)
+		}
+		x, err := c.transport.begin(ctx, q)
 		if err != nil {
 			return err
 		}
-		v, err = x.result()
+		if v, err = x.result(); err == nil && r != nil && d == wire.OLD {
+			grouped(v, q.params.(*a2a.SendRequest))
+		}
 		return err
 	})
 	return v, err

@@ -78,6 +78,9 @@ func (x *exchange) open(method string, u *url.URL) (repaired bool, err error) {
 			return false, err
 		}
 		if x.resp.StatusCode < 300 || x.resp.StatusCode > 399 {
+			if c := x.web.c; c.extensions != nil {
+				c.activated(x.resp.Header)
+			}
 			return repaired, nil
 		}
 		to := slashRedirect(x.url, x.resp)
@@ -117,7 +120,7 @@ func (w *web) send(ctx context.Context, q *request, method string, u *url.URL, b
 		h["A2a-Version"] = versionOne
 	}
 	if w.c.extensions != nil {
-		known := w.c.proven.Load()
+		known := w.c.speech.Load().proven()
 		if q.dialect == wire.NEW || !known {
 			h["A2a-Extensions"] = w.c.extensions
 		}
