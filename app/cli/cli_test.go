@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -95,6 +98,24 @@ func TestScripts(t *testing.T) {
 				})
 				if !errors.Is(err, done) {
 					ts.Fatalf("signin: %v", err)
+				}
+			},
+			// unfinished leaves a request at the page whose body does not end: a server that drains waits for it.
+			"unfinished": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 0 {
+					ts.Fatalf("usage: unfinished")
+				}
+				u, err := url.Parse(ts.Getenv("UI"))
+				ts.Check(err)
+				conn, err := net.Dial("tcp", u.Host)
+				ts.Check(err)
+				ts.Defer(func() { conn.Close() })
+				_, err = fmt.Fprintf(conn, "POST /session HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nContent-Type: application/json\r\n"+
+					"Content-Length: 20\r\nExpect: 100-continue\r\n\r\n", u.Host, u.Host)
+				ts.Check(err)
+				line, err := bufio.NewReader(conn).ReadString('\n') // it is being read
+				if err != nil || !strings.Contains(line, "100 Continue") {
+					ts.Fatalf("unfinished: %q, %v", line, err)
 				}
 			},
 			// draining waits until the server that was told to end turns calls away.
