@@ -159,24 +159,73 @@ func (a *Agent) begin(ctx context.Context, principal string, r *a2a.SendRequest,
 	m := r.Message
 	w := &work{message: &m, request: &r.Configuration, metadata: r.Metadata}
 	w.receipt = &Receipt{MessageID: m.ID, Digest: digest}
-	if m.TaskID != "" {
+	switch {
+	case r.NewTask && m.TaskID != "":
+		return a.named(ctx, principal, w)
+	case m.TaskID != "":
 		return a.reply(ctx, principal, w)
 	}
-	if err := a.admit(principal, newTask); err != nil {
+	m.TaskID = newID()
+	l, err := a.add(principal, w, nil)
+	if err != nil {
 		return Started{}, err
 	}
-	m.TaskID = newID()
+	return Started{TaskID: l.id}, nil
+}
+
+// named begins a task of the id that its caller made, or continues it when the caller has one of that id.
+func (a *Agent) named(ctx context.Context, principal string, w *work) (Started, error) {
+	for {
+		l := a.acquire(ctx, w.message.TaskID)
+		if l.gone == nil {
+			mine, err := l.head.Principal == principal, l.emerged(ctx)
+			a.put(l)
+			if err != nil {
+				return Started{}, err
+			}
+			s, err := a.reply(ctx, principal, w)
+			if mine && errors.Is(err, a2a.ErrTaskNotFound) { // its answer was a Message: nothing follows that
+				err = terminal(w.message.TaskID)
+			}
+			return s, err
+		}
+		if !errors.Is(l.gone, a2a.ErrTaskNotFound) {
+			a.put(l)
+			return Started{}, l.gone
+		}
+		begun, err := a.add(principal, w, l)
+		a.put(l)
+		if begun != nil || err != nil {
+			return Started{TaskID: w.message.TaskID}, err
+		}
+	}
+}
+
+// add begins the new task that w's message names, in the place of what is known of that id. It returns nil when something
+// else is by now.
+func (a *Agent) add(principal string, w *work, known *live) (*live, error) {
+	if err := a.admit(principal, newTask); err != nil {
+		return nil, err
+	}
+	m := w.message
 	m.ContextID = cmp.Or(m.ContextID, newID())
 	l := a.newLive(m.TaskID)
 	l.once.Do(func() {})
 	l.head = Head{ID: m.TaskID, ContextID: m.ContextID, Principal: principal}
 	l.running = true
-	a.mu.Lock()
-	a.tasks[l.id] = l
-	a.mu.Unlock()
 	w.receipt.TaskID = l.id
+	a.mu.Lock()
+	was := a.tasks[l.id]
+	if was == nil || was == known {
+		a.tasks[l.id] = l
+	}
+	a.mu.Unlock()
+	if was != nil && was != known {
+		a.ended(principal)
+		return nil, nil
+	}
 	go l.run(w)
-	return Started{TaskID: l.id}, nil
+	return l, nil
 }
 
 // reply starts the next turn of the task that w's message names, or queues it behind the running one.
@@ -190,15 +239,13 @@ func (a *Agent) reply(ctx context.Context, principal string, w *work) (Started, 
 	defer l.mu.Unlock()
 	switch {
 	case !l.stored():
-		return Started{}, notFound(w.message.TaskID)
+		return Started{}, notFound(l.id)
 	case w.message.ContextID != "" && w.message.ContextID != l.head.ContextID:
 		return Started{}, &a2a.Error{
 			Kind: a2a.KindInvalidParams, Field: "message.contextId", Message: "the task belongs to another context",
 		}
 	case l.head.State.Terminal():
-		return Started{}, &a2a.Error{
-			Kind: a2a.KindTaskTerminal, Message: a2a.ErrTaskTerminal.Message, Metadata: map[string]string{"taskId": l.id},
-		}
+		return Started{}, terminal(l.id)
 	case l.err != nil:
 		return Started{}, l.err
 	case len(l.queue) >= queuedTurns:
@@ -343,9 +390,7 @@ func (a *Agent) Cancel(ctx context.Context, principal string, r *a2a.CancelReque
 		err = notFound(r.ID)
 	case state == a2a.TaskStateCanceled:
 	case state.Terminal():
-		err = &a2a.Error{
-			Kind: a2a.KindTaskNotCancelable, Message: a2a.ErrTaskNotCancelable.Message, Metadata: map[string]string{"taskId": l.id},
-		}
+		err = notCancelable(l.id)
 	case l.running:
 		l.cancel(ErrCanceled)
 	default:
@@ -464,6 +509,18 @@ func (a *Agent) await(ctx context.Context, ok func() bool) bool {
 func notFound(task string) error {
 	return &a2a.Error{
 		Kind: a2a.KindTaskNotFound, Message: a2a.ErrTaskNotFound.Message, Metadata: map[string]string{"taskId": task},
+	}
+}
+
+func terminal(task string) error {
+	return &a2a.Error{
+		Kind: a2a.KindTaskTerminal, Message: a2a.ErrTaskTerminal.Message, Metadata: map[string]string{"taskId": task},
+	}
+}
+
+func notCancelable(task string) error {
+	return &a2a.Error{
+		Kind: a2a.KindTaskNotCancelable, Message: a2a.ErrTaskNotCancelable.Message, Metadata: map[string]string{"taskId": task},
 	}
 }
 

@@ -1,8 +1,9 @@
 package a2aserver
 
 import (
-	"context"
+	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,40 +21,40 @@ type exchange struct {
 	record *wire.Exchange // for the tap; nil without one
 }
 
-// serveCall answers a POST.
-func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request) {
-	principal, err := h.authenticate(r)
-	if err == nil {
-		if wrong := checkContentType(r); wrong != nil {
-			h.refuse(w, r, http.StatusUnsupportedMediaType, wrong)
+// serveCall answers a call: over JSON-RPC, or over HTTP+JSON.
+func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, rest bool) {
+	x := &exchange{w: w, r: r}
+	x.Handler, x.request = h, r
+	var err error
+	if x.principal, err = h.authenticate(r); err != nil {
+		x.refuse(rest, 0, err)
+		return
+	}
+	var body []byte
+	if r.Method == http.MethodPost {
+		if err := checkContentType(r, rest); err != nil {
+			x.refuse(rest, http.StatusUnsupportedMediaType, err)
+			return
+		}
+		if body, err = readBody(w, r); err != nil {
+			x.refuse(rest, 0, err)
 			return
 		}
 	}
-	if err == nil && h.feeds.draining() {
-		err = closingError()
+	if rest {
+		x.call, err = wire.DecodeREST(r.Method, r.URL.EscapedPath(), query(r), body)
+	} else {
+		x.call, err = wire.DecodeCall(body)
 	}
-	var body []byte
-	if err == nil {
-		body, err = readBody(w, r)
-	}
-	if err != nil {
-		h.refuse(w, r, wire.HTTPStatus(err), err)
-		return
-	}
-	x := &exchange{w: w, r: r}
-	x.asked = asked{
-		Handler: h, principal: principal, request: r,
-		version: requestedVersion(r), extensions: requestedExtensions(r), lastEvent: lastEventID(r),
-	}
-	x.call, err = wire.DecodeCall(body)
+	x.read()
 	if h.o.Tap != nil {
 		x.record = &wire.Exchange{
-			At: time.Now(), Inbound: true, Peer: principal, Method: x.call.Method, Dialect: x.call.Dialect,
+			At: time.Now(), Inbound: true, Peer: x.principal, Method: x.call.Method, Dialect: x.call.Dialect,
 			URL: r.URL.String(), Request: body,
 		}
 		defer func() {
 			x.record.Took = time.Since(x.record.At)
-			x.record.TaskID = x.task
+			x.record.TaskID, x.record.Dialect = x.task, x.call.Dialect
 			h.o.Tap(r.Context(), x.record)
 		}()
 	}
@@ -61,18 +62,34 @@ func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request) {
 		err = x.serve()
 	}
 	if err != nil {
-		x.fail(err)
+		x.fail(0, err)
 	}
+}
+
+// read takes in what the headers say.
+func (x *exchange) read() {
+	x.version = requestedVersion(x.r)
+	x.extensions = requestedExtensions(x.r)
+	x.lastEvent = lastEventID(x.r)
+	if x.call.Dialect == wire.NEW {
+		return
+	}
+	agent := x.r.UserAgent()
+	x.call.Named = strings.HasPrefix(agent, "trpc-a2a-go-client/")
+	x.call.SingleBase64 = agent == "node" || strings.HasPrefix(agent, "undici")
+}
+
+// query returns the query of a request, nil when there is none.
+func query(r *http.Request) url.Values {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	return r.URL.Query()
 }
 
 // serve answers a call, or returns why it cannot, nothing written.
 func (x *exchange) serve() error {
-	ctx, cancel := x.r.Context(), context.CancelFunc(nil)
-	if x.call.Op == wire.OpStream || x.call.Op == wire.OpSubscribe {
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-	}
-	result, events, err := x.answer(ctx)
+	result, events, err := x.answer(x.r.Context())
 	if len(x.active) > 0 {
 		name := "A2A-Extensions"
 		if x.call.Dialect != wire.NEW {
@@ -84,7 +101,7 @@ func (x *exchange) serve() error {
 	case err != nil:
 		return err
 	case events != nil:
-		return x.stream(events, cancel)
+		return x.stream(events)
 	}
 	x.reply(result)
 	return nil
@@ -119,27 +136,68 @@ func putBuffer(b *[]byte) {
 func (x *exchange) reply(result any) {
 	b := buffers.Get().(*[]byte)
 	*b = wire.AppendResult((*b)[:0], x.call, result)
-	x.w.Header()["Content-Type"] = jsonType
+	header := x.w.Header()
+	header["Content-Type"] = jsonType
+	if x.call.REST && onlyA2A(x.r.Header["Accept"]) {
+		header["Content-Type"] = a2aType
+	}
+	if x.call.Op == wire.OpExtendedCard { // for this caller only
+		header["Cache-Control"] = []string{"private, no-cache"}
+	}
 	x.w.Write(*b)
 	x.tell(http.StatusOK, *b, nil)
 	putBuffer(b)
 }
 
-var jsonType = []string{"application/json"}
+var (
+	jsonType = []string{"application/json"}
+	a2aType  = []string{"application/a2a+json"}
+)
 
-// fail writes an error reply.
-func (x *exchange) fail(err error) {
+// onlyA2A reports whether a client takes application/a2a+json and nothing else.
+func onlyA2A(accept []string) bool {
+	for _, list := range accept {
+		for v := range strings.SplitSeq(list, ",") {
+			if t, _, _ := strings.Cut(v, ";"); !strings.EqualFold(strings.TrimSpace(t), "application/a2a+json") {
+				return false
+			}
+		}
+	}
+	return len(accept) > 0
+}
+
+// refuse answers a request whose call was not read, with a status of its own or that of the error.
+func (x *exchange) refuse(rest bool, status int, err error) {
+	if rest {
+		x.call, _ = wire.DecodeREST(x.r.Method, x.r.URL.EscapedPath(), nil, nil)
+	} else {
+		x.call = &wire.Call{Dialect: wire.MID}
+		if strings.HasPrefix(requestedVersion(x.r), "1") {
+			x.call.Dialect = wire.NEW
+		}
+	}
+	x.fail(status, err)
+}
+
+// fail writes an error reply, with a status of its own or that of the error.
+func (x *exchange) fail(status int, err error) {
 	if err == errNoAgent {
 		http.NotFound(x.w, x.r)
 		return
 	}
-	status := wire.HTTPStatus(err)
 	if a2a.KindOf(err) == a2a.KindInternal && x.r.Context().Err() == nil {
 		x.o.Logger.Error("call failed", "method", x.call.Method, "error", err)
 	}
-	x.setErrorHeader(x.w.Header(), err)
+	if status == 0 {
+		status = wire.Status(x.call, err, x.o.ErrorMapping)
+	}
+	header := x.w.Header()
+	x.setErrorHeader(header, err)
+	if wrong, ok := errors.AsType[*wire.MethodError](err); ok {
+		header.Set("Allow", wrong.Allow)
+	}
 	x.w.WriteHeader(status)
-	b := wire.AppendError(nil, x.call.Dialect, x.call.ID, err)
+	b := wire.AppendCallError(nil, x.call, err, x.o.ErrorMapping)
 	x.w.Write(b)
 	x.tell(status, b, err)
 }

@@ -23,7 +23,9 @@ func (h *Handler) serveCard(w http.ResponseWriter, r *http.Request) {
 	cache := "public, max-age=60"
 	if h.o.CardNeedsAuth {
 		if _, err := h.authenticate(r); err != nil {
-			h.refuse(w, r, wire.HTTPStatus(err), err)
+			x := &exchange{w: w, r: r}
+			x.Handler = h
+			x.refuse(false, 0, err)
 			return
 		}
 		cache = "private, max-age=60"

@@ -17,11 +17,10 @@ import (
 
 // stream answers SendStreamingMessage. A repeated message with a Last-Event-ID gets exactly the events after that one.
 func (a *asked) stream(ctx context.Context) (iter.Seq2[[]*a2a.Entry, error], error) {
-	started, err := a.tasks.Start(ctx, a.principal, a.call.Send)
+	started, err := a.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.task = started.TaskID
 	return a.feed(ctx, func(f *feed) error {
 		if last := a.lastEvent; started.Repeated && last > 0 && last >= started.After {
 			task, seq, err := f.snapshot(0)
@@ -35,9 +34,18 @@ func (a *asked) stream(ctx context.Context) (iter.Seq2[[]*a2a.Entry, error], err
 
 // subscribe answers SubscribeToTask: the task as it stands and then its events; with a Last-Event-ID, exactly the events
 // after that one.
-func (a *asked) subscribe(ctx context.Context) iter.Seq2[[]*a2a.Entry, error] {
+func (a *asked) subscribe(ctx context.Context) (iter.Seq2[[]*a2a.Entry, error], error) {
+	if a.old() {
+		return a.oldSubscribe(ctx)
+	}
 	a.task = a.call.Subscribe.ID
-	return a.feed(ctx, (*feed).subscribe)
+	return a.feed(ctx, func(f *feed) error {
+		task, seq, err := f.snapshot(0)
+		if err != nil {
+			return err
+		}
+		return f.subscribe(task, seq)
+	}), nil
 }
 
 type feed struct {
@@ -48,19 +56,17 @@ type feed struct {
 	sent   bool // at least one event
 }
 
-// feed returns the events that run sends.
+// feed returns the events that run sends. From now on stop ends them.
 func (a *asked) feed(ctx context.Context, run func(*feed) error) iter.Seq2[[]*a2a.Entry, error] {
+	ctx, a.stop = context.WithCancel(ctx)
 	return func(yield func([]*a2a.Entry, error) bool) {
-		f := &feed{asked: a, yield: yield}
-		var cancel context.CancelFunc
-		f.ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		if err := a.feeds.add(f, cancel); err != nil {
+		defer a.stop()
+		if err := a.feeds.add(a); err != nil {
 			yield(nil, err)
 			return
 		}
-		defer a.feeds.remove(f)
-		if err := run(f); err != nil {
+		defer a.feeds.remove(a)
+		if err := run(&feed{asked: a, ctx: ctx, yield: yield}); err != nil {
 			yield(nil, err)
 		}
 	}
@@ -75,12 +81,8 @@ func (f *feed) send(entries []*a2a.Entry) bool {
 	return f.yield(entries, nil)
 }
 
-// subscribe sends what subscribe of asked promises.
-func (f *feed) subscribe() error {
-	task, seq, err := f.snapshot(0)
-	if err != nil {
-		return err
-	}
+// subscribe sends what subscribe of asked promises, of a task that stands at seq.
+func (f *feed) subscribe(task *a2a.Task, seq int64) error {
 	state, last := task.Status.State, f.lastEvent
 	if last > 0 && (last < seq || last == seq && !state.Terminal()) {
 		return f.resume(task, seq, last)
@@ -95,7 +97,7 @@ func (f *feed) subscribe() error {
 	trimHistory(task, nil)
 	entries := []*a2a.Entry{unlogged(seq, task)}
 	over := f.endsAt(state)
-	if over && f.call.Dialect != wire.NEW { // an older client expects a last status update
+	if over && (f.call.Dialect == wire.MID || f.call.Dialect == wire.PROTO) { // which expect a last status update
 		entries = append(entries, unlogged(seq, &a2a.StatusUpdate{TaskID: task.ID, ContextID: task.ContextID, Status: task.Status}))
 	}
 	if !f.send(entries) || over {
@@ -261,40 +263,40 @@ func (a *asked) snapshotOf(ctx context.Context, id string, seq int64) (*a2a.Task
 	return t, at, nil
 }
 
-// feeds are the open feeds of a handler.
+// feeds are the open feeds of a handler, by the calls they answer.
 type feeds struct {
 	drained atomic.Bool
 
 	mu      sync.Mutex
-	open    map[*feed]context.CancelFunc
+	open    map[*asked]struct{}
 	readers map[string]int // by task
 }
 
 func (k *feeds) draining() bool { return k.drained.Load() }
 
-func (k *feeds) add(f *feed, cancel context.CancelFunc) error {
+func (k *feeds) add(a *asked) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.drained.Load() {
 		return closingError()
 	}
-	if k.readers[f.task] >= a2a.Limits.Subscribers {
+	if k.readers[a.task] >= a2a.Limits.Subscribers {
 		return &a2a.Error{Kind: a2a.KindRateLimited, Message: "too many streams follow this task", RetryAfter: time.Second}
 	}
 	if k.open == nil {
-		k.open, k.readers = map[*feed]context.CancelFunc{}, map[string]int{}
+		k.open, k.readers = map[*asked]struct{}{}, map[string]int{}
 	}
-	k.open[f] = cancel
-	k.readers[f.task]++
+	k.open[a] = struct{}{}
+	k.readers[a.task]++
 	return nil
 }
 
-func (k *feeds) remove(f *feed) {
+func (k *feeds) remove(a *asked) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.open, f)
-	if k.readers[f.task]--; k.readers[f.task] <= 0 {
-		delete(k.readers, f.task)
+	delete(k.open, a)
+	if k.readers[a.task]--; k.readers[a.task] <= 0 {
+		delete(k.readers, a.task)
 	}
 }
 
@@ -303,7 +305,7 @@ func (k *feeds) drain() {
 	k.drained.Store(true)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, cancel := range k.open {
-		cancel()
+	for a := range k.open {
+		a.stop()
 	}
 }

@@ -29,17 +29,35 @@ type HandlerOptions struct {
 	// Rate returns the limiter of a principal; nil, or a nil limiter, = no limit.
 	Rate func(principal string) *rate.Limiter
 
+	// Agent tells this agent from others that keep their tasks in the same place: what v0.1 clients call their tasks is
+	// kept apart by it.
+	Agent string
+
+	// Tenant reports whether a request may name the tenant; nil = it may when an interface of the card does.
+	Tenant func(ctx context.Context, principal, tenant string) bool
+
+	// ExtendedCard returns the card shown to a principal who signed in, or nil; it is asked where the card says that there
+	// is one. nil = there is none.
+	ExtendedCard func(ctx context.Context, principal string) *a2a.AgentCard
+
+	Push         Pusher            // nil = there are no push notifications
+	ErrorMapping wire.ErrorMapping // of the statuses of v1.0 over HTTP+JSON and gRPC
+
 	BlockingTimeout time.Duration // a blocking send is answered with the task as it stands then; 0 = 5 minutes
 	KeepAlive       time.Duration // a silent stream gets a comment this often; 0 = 15 seconds
 	Tap             wire.Tap
 	Logger          *slog.Logger // nil = discard
 }
 
-// Handler serves one agent over JSON-RPC, in every dialect at one address, told apart by the method's name:
+// Handler serves one agent in every dialect: over JSON-RPC at one address, told apart by the method's name, and over
+// HTTP+JSON at addresses of their own.
 //
-//	POST {mount} or {mount}/                       the calls
-//	GET  {mount}/.well-known/agent-card.json       the card, for readers of every version
+//	POST {mount} or {mount}/                       JSON-RPC, v1.0, v0.3, v0.2 and v0.1
+//	     {mount}/message:send, /tasks/…            HTTP+JSON, v1.0; a tenant may stand before it
+//	     {mount}/v1/message:send, /v1/tasks/…      HTTP+JSON, v0.3
+//	GET  {mount}/.well-known/agent-card.json       the card, for readers of every version, or of the one they ask for
 //	GET  {mount}/.well-known/agent.json            the card as v0.3 and before have it
+//	GET  {mount}/agent/authenticatedExtendedCard   the extended card as v0.2 has it
 //
 // Where it is mounted below the root, the mount takes the prefix away (http.StripPrefix). Checks of Host and Origin, and
 // time limits on reading a request, are for whoever stands in front of it.
@@ -81,7 +99,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "A2A calls are POST requests; the card is at .well-known/agent-card.json", http.StatusMethodNotAllowed)
 			return
 		}
-		h.serveCall(w, r)
+		h.serveCall(w, r, false)
 	case cardPath, oldCardPath:
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -90,7 +108,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		h.serveCard(w, r)
 	default:
-		http.NotFound(w, r)
+		h.serveCall(w, r, true)
 	}
 }
 
@@ -106,29 +124,25 @@ func (h *Handler) authenticate(r *http.Request) (string, error) {
 			return "", &a2a.Error{Kind: a2a.KindUnauthenticated, Message: a2a.ErrUnauthenticated.Message, Err: err}
 		}
 	}
-	if h.o.Rate != nil {
-		if l := h.o.Rate(principal); l != nil {
-			if rv := l.Reserve(); !rv.OK() || rv.Delay() > 0 {
-				wait := cmp.Or(rv.Delay(), time.Second)
-				rv.Cancel()
-				return "", &a2a.Error{
-					Kind: a2a.KindRateLimited, Message: "too many requests; slow down", RetryAfter: min(wait, time.Minute),
-				}
-			}
-		}
-	}
-	return principal, nil
+	return principal, h.limit(principal)
 }
 
-// refuse answers a request that was not read.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, err error) {
-	d := wire.MID
-	if strings.HasPrefix(requestedVersion(r), "1") {
-		d = wire.NEW
+// limit refuses a principal's request when it has made too many.
+func (h *Handler) limit(principal string) error {
+	if h.o.Rate == nil {
+		return nil
 	}
-	h.setErrorHeader(w.Header(), err)
-	w.WriteHeader(status)
-	w.Write(wire.AppendError(nil, d, nil, err))
+	l := h.o.Rate(principal)
+	if l == nil {
+		return nil
+	}
+	rv := l.Reserve()
+	if rv.OK() && rv.Delay() == 0 {
+		return nil
+	}
+	wait := cmp.Or(rv.Delay(), time.Second)
+	rv.Cancel()
+	return &a2a.Error{Kind: a2a.KindRateLimited, Message: "too many requests; slow down", RetryAfter: min(wait, time.Minute)}
 }
 
 // setErrorHeader sets what a reply with err says in its header.
@@ -147,8 +161,9 @@ func (h *Handler) setErrorHeader(header http.Header, err error) {
 	}
 }
 
-// checkContentType refuses what a web page may send without being asked, and what is no JSON.
-func checkContentType(r *http.Request) error {
+// checkContentType refuses what a web page may send without being asked, and what is no JSON. Over HTTP+JSON there may be
+// nothing at all, which pages can send, too, but not without saying where they are from.
+func checkContentType(r *http.Request, rest bool) error {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return a2a.Errorf(a2a.KindContentType, "the request body must not be compressed")
 	}
@@ -157,7 +172,13 @@ func checkContentType(r *http.Request) error {
 	case ct == "application/json":
 		return nil
 	case ct == "":
-		if auth := r.Header.Get("Authorization"); len(auth) > 7 && strings.EqualFold(auth[:7], "Bearer ") && r.Header.Get("Origin") == "" {
+		if r.Header.Get("Origin") != "" {
+			break
+		}
+		if auth := r.Header.Get("Authorization"); len(auth) > 7 && strings.EqualFold(auth[:7], "Bearer ") {
+			return nil
+		}
+		if rest && r.ContentLength == 0 {
 			return nil
 		}
 	default:

@@ -78,7 +78,7 @@ func (s *stream) comment() {
 	rc := http.NewResponseController(s.w)
 	rc.SetWriteDeadline(time.Now().Add(time.Second)) // a client that does not read holds up the others no longer
 	if !s.send([]byte(": \n\n")) {
-		s.cancel()
+		s.stop()
 	}
 	rc.SetWriteDeadline(time.Time{})
 }

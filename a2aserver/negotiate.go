@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -42,13 +43,13 @@ func requestedExtensions(r *http.Request) []string {
 	return append(slices.Clip(list), old...)
 }
 
-// negotiateExtensions refuses a client that does not know an extension the agent cannot do without, and returns which of
-// those it asked for are in force.
-func negotiateExtensions(wanted []string, card *a2a.AgentCard) (active []string, err error) {
+// negotiateExtensions refuses a message of a client that does not know an extension the agent cannot do without, and
+// returns which of those it asked for are in force; the others that it asked for are nothing to us.
+func negotiateExtensions(wanted []string, card *a2a.AgentCard, message bool) (active []string, err error) {
 	for _, e := range card.Capabilities.Extensions {
 		if wants(wanted, e.URI) {
 			active = append(active, e.URI)
-		} else if e.Required {
+		} else if e.Required && message {
 			return nil, &a2a.Error{
 				Kind: a2a.KindExtensionRequired, Message: "this agent needs its clients to support the extension " + e.URI,
 				Metadata: map[string]string{"extension": e.URI},
@@ -68,6 +69,32 @@ func wants(lists []string, uri string) bool {
 		}
 	}
 	return false
+}
+
+// checkTenant refuses a tenant that this agent does not answer for: not by what HandlerOptions.Tenant says, or, where there
+// is none, not named by an interface of the card.
+func (a *asked) checkTenant(ctx context.Context, tenant string, card *a2a.AgentCard) error {
+	ok := !reservedTenant(tenant)
+	switch {
+	case !ok:
+	case a.o.Tenant != nil:
+		ok = a.o.Tenant(ctx, a.principal, tenant)
+	default:
+		ok = slices.ContainsFunc(card.Interfaces, func(in a2a.AgentInterface) bool { return in.Tenant == tenant })
+	}
+	if ok {
+		return nil
+	}
+	return &a2a.Error{Kind: a2a.KindInvalidParams, Field: "tenant", Message: "this agent does not answer for that tenant"}
+}
+
+// reservedTenant reports whether a tenant could not be told from a route of HTTP+JSON.
+func reservedTenant(name string) bool {
+	switch name {
+	case "v1", "tasks", "extendedAgentCard", "agent", ".well-known":
+		return true
+	}
+	return strings.HasPrefix(name, "message:") || strings.Contains(name, "/")
 }
 
 // negotiateModes refuses a message with a part that the agent does not take, and a caller who takes nothing of what it

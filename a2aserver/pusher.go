@@ -2,6 +2,8 @@ package a2aserver
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	"parley/a2a"
 	"parley/a2a/wire"
@@ -37,4 +39,72 @@ type PushRegistration struct {
 	Dialect      wire.Dialect   // of the creator: what is sent to the webhook is written in it
 	ClientTaskID string         // what a v0.1 client calls the task; "" for all others
 	After        int64          // the position in the log up to which the creator knows the task
+}
+
+// push answers the calls about push configurations.
+func (a *asked) push(ctx context.Context) (result any, err error) {
+	if a.o.Push == nil {
+		return nil, a2a.ErrPushNotSupported
+	}
+	c, client := a.call, a.call.TaskID()
+	var after int64
+	look := func(id string) (err error) {
+		_, after, err = a.snapshotOf(ctx, id, 0)
+		return err
+	}
+	if c.Dialect == wire.OLD {
+		err = a.find(look)
+	} else {
+		a.task = client
+		err = look(client)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch c.Op {
+	case wire.OpPushSet:
+		r := a.registration(c.Push, client)
+		r.After = after
+		result, err = a.setPush(ctx, r)
+	case wire.OpPushGet:
+		result, err = a.o.Push.Get(ctx, a.principal, c.PushGet)
+	case wire.OpPushList:
+		result, err = a.o.Push.List(ctx, a.principal, c.PushList)
+	default:
+		err = a.o.Push.Delete(ctx, a.principal, c.PushDelete)
+	}
+	return result, err
+}
+
+// inlinePush returns what is to be stored of a configuration that came with a message, once it has begun its work, or why
+// nothing is to begin. One of v1.0 without an id gets one that the same message has again when it is repeated.
+func (a *asked) inlinePush(ctx context.Context, config *a2a.PushConfig, client string) (*PushRegistration, error) {
+	if a.o.Push == nil {
+		return nil, a2a.ErrPushNotSupported
+	}
+	m := &a.call.Send.Message
+	r := a.registration(config, client)
+	r.Config.TaskID = m.TaskID
+	if r.Config.ID == "" && a.call.Dialect == wire.NEW {
+		sum := sha256.Sum256([]byte(m.ID))
+		r.Config.ID = hex.EncodeToString(sum[:16])
+	}
+	return r, a.o.Push.Check(ctx, r)
+}
+
+func (a *asked) registration(config *a2a.PushConfig, client string) *PushRegistration {
+	r := &PushRegistration{Principal: a.principal, Config: *config, Dialect: a.call.Dialect}
+	if a.call.Dialect == wire.OLD {
+		r.ClientTaskID = client
+	}
+	return r
+}
+
+// setPush stores a configuration for the task that the call is about. Before v1.0 one without an id is the task's only one.
+func (a *asked) setPush(ctx context.Context, r *PushRegistration) (*a2a.PushConfig, error) {
+	r.Config.TaskID = a.task
+	if r.Config.ID == "" && r.Dialect != wire.NEW {
+		r.Config.ID = a.task
+	}
+	return a.o.Push.Set(ctx, r)
 }

@@ -15,19 +15,9 @@ const (
 
 // get returns a task of the principal, loaded into memory when it was not, and holds it; put lets go.
 func (a *Agent) get(ctx context.Context, principal, id string) (*live, error) {
-	a.mu.Lock()
-	l := a.tasks[id]
-	if l == nil {
-		l = a.newLive(id)
-		a.tasks[id] = l
-	} else {
-		l.refs++
-	}
-	a.unpark(l)
-	a.mu.Unlock()
-	var err error
-	l.once.Do(func() { l.gone = l.load(context.WithoutCancel(ctx)) })
-	if err = l.gone; err == nil && l.head.Principal != principal {
+	l := a.acquire(ctx, id)
+	err := l.gone
+	if err == nil && l.head.Principal != principal {
 		err = a2a.ErrTaskNotFound
 	}
 	if err != nil {
@@ -38,6 +28,22 @@ func (a *Agent) get(ctx context.Context, principal, id string) (*live, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// acquire holds a task, whoever's it is, loaded into memory when it was not; its gone says why it could not be.
+func (a *Agent) acquire(ctx context.Context, id string) *live {
+	a.mu.Lock()
+	l := a.tasks[id]
+	if l == nil {
+		l = a.newLive(id)
+		a.tasks[id] = l
+	} else {
+		l.refs++
+	}
+	a.unpark(l)
+	a.mu.Unlock()
+	l.once.Do(func() { l.gone = l.load(context.WithoutCancel(ctx)) })
+	return l
 }
 
 // hold adds a user to a task that has one.

@@ -1,7 +1,6 @@
 package a2aserver
 
 import (
-	"context"
 	"iter"
 	"net/http"
 	"sync"
@@ -16,8 +15,7 @@ import (
 // comments into silent ones.
 type stream struct {
 	*exchange
-	cancel context.CancelFunc // ends the events
-	buf    []byte
+	buf []byte
 
 	mu      sync.Mutex   // of w
 	started bool         // the reply is a stream
@@ -27,8 +25,8 @@ type stream struct {
 }
 
 // stream replies with events, or returns why it cannot, nothing written.
-func (x *exchange) stream(events iter.Seq2[[]*a2a.Entry, error], cancel context.CancelFunc) error {
-	s := &stream{exchange: x, cancel: cancel}
+func (x *exchange) stream(events iter.Seq2[[]*a2a.Entry, error]) error {
+	s := &stream{exchange: x}
 	x.streams.add(s)
 	defer s.close()
 	for entries, err := range events {
