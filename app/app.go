@@ -125,6 +125,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	a.egress = egress.New(&egress.Options{Grants: a.grants.of, Logger: a.log})
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
+	a.caller.learned = a.registry.learned
 	a.driver = local.New(a.store, a.caller, &local.Options{
 		Log: a.log,
 		MayName: func(ctx context.Context, principal, agent string) bool {

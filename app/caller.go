@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -24,6 +25,9 @@ type caller struct {
 	tap    wire.Tap
 	log    *slog.Logger
 
+	// learned is told when an agent proved to speak something. It must not block.
+	learned func(g *orchestrator.Agent, v a2aclient.Verdict)
+
 	mu      sync.Mutex
 	clients map[string]*agentClient // by agent id
 }
@@ -31,8 +35,9 @@ type caller struct {
 // agentClient is a client and what it was made from.
 type agentClient struct {
 	*a2aclient.Client
-	iface a2a.AgentInterface
-	hash  string
+	iface  a2a.AgentInterface
+	hash   string
+	chosen bool // by a person, not by the card
 }
 
 func newCaller(e *egress.Egress, creds *credentials, tap wire.Tap, log *slog.Logger) *caller {
@@ -46,16 +51,24 @@ const headerTime = 10 * time.Minute
 func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.clients[g.ID]; k != nil && k.iface == g.Interface && k.hash == g.CardHash {
-		return k.Client, nil
+	chosen := g.Known == orchestrator.KnownByPerson
+	old := c.clients[g.ID]
+	if old != nil && old.iface == g.Interface && old.hash == g.CardHash && old.chosen == chosen {
+		return old.Client, nil
 	}
 	id := g.ID
+	verdict, override := speech(g)
 	k, err := a2aclient.New(g.Card, g.Interface, &a2aclient.Options{
 		HTTP: c.egress.Client(egress.Policy{
 			Agent: id, HeaderTime: headerTime,
 			Credentials: func(ctx context.Context) ([]egress.Bound, error) { return c.creds.of(ctx, id) },
 		}),
-		Logger: c.log, Tap: c.tap, Peer: id,
+		Logger: c.log, Tap: c.tap, Peer: id, Verdict: verdict, Override: override,
+		Learned: func(v a2aclient.Verdict) {
+			if c.learned != nil {
+				c.learned(g, v)
+			}
+		},
 	})
 	if e := (*card.Error)(nil); err != nil && !errors.As(err, &e) {
 		return nil, &toldError{cause: err, fault: &orchestrator.Fault{
@@ -66,15 +79,39 @@ func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 	if err != nil {
 		return nil, told(err)
 	}
-	c.clients[g.ID] = &agentClient{Client: k, iface: g.Interface, hash: g.CardHash}
+	if old != nil {
+		old.Close()
+	}
+	c.clients[g.ID] = &agentClient{Client: k, iface: g.Interface, hash: g.CardHash, chosen: chosen}
 	return k, nil
+}
+
+// speech is what is known of an agent beyond its card: what it was found to speak, or what a person says that it does.
+func speech(g *orchestrator.Agent) (*a2aclient.Verdict, *a2aclient.Override) {
+	switch g.Known {
+	case orchestrator.KnownByPerson:
+		if d, ok := card.Speaks(g.Interface.Version); ok {
+			return nil, &a2aclient.Override{Dialect: &d}
+		}
+	case orchestrator.KnownByAnswer:
+		var v a2aclient.Verdict
+		text := g.Dialect + " " + cmp.Or(g.Interface.Binding, a2a.BindingJSONRPC) + " " + string(a2aclient.ByRecord)
+		if v.UnmarshalText([]byte(text)) == nil {
+			return &v, nil
+		}
+	}
+	return nil, nil
 }
 
 // forget ends the connections of an agent.
 func (c *caller) forget(agent string) {
 	c.mu.Lock()
+	old := c.clients[agent]
 	delete(c.clients, agent)
 	c.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
 	c.egress.Forget(agent)
 }
 

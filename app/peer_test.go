@@ -23,6 +23,8 @@ type peer struct {
 
 	mu   sync.Mutex
 	seen []http.Header // of every request
+	old  bool          // it knows no method of v1.0, whatever its card says
+	new  int           // requests of v1.0 since then
 	need string        // Authorization that every call must have; "" = none
 }
 
@@ -52,7 +54,14 @@ func newPeer(t *testing.T) *peer {
 		},
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/", h)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("A2A-Version") == "1.0" && p.refusesNew() {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-32601,"message":"Method not found"}}`)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 	mux.HandleFunc("/notes/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/markdown")
 		_, _ = io.WriteString(w, "notes of "+r.URL.RawQuery)
@@ -89,6 +98,30 @@ func (p *peer) Execute(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Eve
 		}
 		yield(&a2a.Message{Parts: t.Message.Parts}, nil)
 	}
+}
+
+// refusesNew counts a request of v1.0 and reports whether it is one too new.
+func (p *peer) refusesNew() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.old {
+		p.new++
+	}
+	return p.old
+}
+
+// ages makes the agent forget the methods of v1.0, and what was asked of it in them.
+func (p *peer) ages() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.old, p.new = true, 0
+}
+
+// newer returns how many requests of v1.0 came since it forgot them.
+func (p *peer) newer() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.new
 }
 
 // wants makes the agent ask for a token from now on.

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"parley/a2a"
+	"parley/a2aclient"
 	"parley/a2aclient/card"
 	"parley/app/egress"
 	"parley/orchestrator"
@@ -220,6 +221,27 @@ func (r *registry) Remove(ctx context.Context, id string) error {
 	}
 	r.caller.forget(id)
 	return errors.Join(r.grants.load(ctx, r.store, id), r.creds.forget(ctx, id))
+}
+
+// learned keeps what an agent proved to speak, unless its card or its address changed meanwhile, or a person chose.
+func (r *registry) learned(g *orchestrator.Agent, v a2aclient.Verdict) {
+	ctx := context.Background()
+	now, err := r.store.Agent(ctx, g.ID)
+	if err != nil || now.CardHash != g.CardHash || now.Interface != g.Interface || now.Known == orchestrator.KnownByPerson {
+		return
+	}
+	found := *now
+	if found.Dialect, found.Known = v.Dialect.String(), orchestrator.KnownByAnswer; v.By == a2aclient.ByAnswer {
+		found.Known = orchestrator.KnownByCard
+	}
+	if found.Dialect == now.Dialect && found.Known == now.Known {
+		return
+	}
+	r.store.Enqueue(&orchestrator.Batch{Agents: []*orchestrator.Agent{&found}}, func(_ []*a2a.Entry, err error) {
+		if err != nil {
+			r.log.Warn("what an agent speaks could not be stored", "agent", g.ID, "err", err)
+		}
+	})
 }
 
 // versions are what a person may choose from.
