@@ -67,10 +67,11 @@ type Driver struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	live   map[string]*run    // runs somebody holds
-	chats  map[string]*chat   // conversations somebody writes
-	counts map[string]*count  // by principal
-	where  map[string]counted // by run: where it counts
+	live   map[string]*run          // runs somebody holds
+	chats  map[string]*chat         // conversations somebody writes
+	counts map[string]*count        // by principal
+	where  map[string]counted       // by run: where it counts
+	naming map[string]chan struct{} // runs whose caller made the id, being begun
 	recent recent
 }
 
@@ -109,6 +110,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 		},
 		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName,
 		live: map[string]*run{}, chats: map[string]*chat{}, counts: map[string]*count{}, where: map[string]counted{},
+		naming: map[string]chan struct{}{},
 	}
 	d.ctx, d.close = context.WithCancel(context.Background())
 	return d

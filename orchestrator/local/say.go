@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -112,6 +113,7 @@ func (d *Driver) runOf(ctx context.Context, r *orchestrator.Receipt, err error) 
 
 // beginning is what a run starts from.
 type beginning struct {
+	id        string // made by the caller; "" = a new one
 	scope     string
 	principal string
 	chat      *orchestrator.Conversation // nil outside conversations
@@ -132,7 +134,8 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 		}
 	}
 	receipt = d.receipt(b.scope, b.principal, b.message)
-	id := newID()
+	id := cmp.Or(b.id, newID())
+	b.message.TaskID = "" // what the agent calls the task, it will say
 	if err := d.admit(id, b.principal); err != nil {
 		if old, e := d.received(ctx, receipt); old != nil || e != nil {
 			return nil, old, true, e

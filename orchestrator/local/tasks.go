@@ -42,8 +42,8 @@ type Started struct {
 	Repeated bool   // this message had been received before
 }
 
-// Start accepts a message: the first of a new task, or the next turn of the task it names. The message and the intent to
-// send it on are stored when it returns.
+// Start accepts a message: the first of a new task, or the next turn of the task it names; where the caller made the
+// name, whichever of the two it is. The message and the intent to send it on are stored when it returns.
 func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest) (Started, error) {
 	m := r.Message
 	if m.ID == "" {
@@ -58,10 +58,26 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 	}
 	m.Role = a2a.RoleUser
 	if m.TaskID != "" {
-		return t.next(ctx, principal, &m)
+		fresh := false
+		if r.NewTask {
+			done, err := t.d.name(ctx, m.TaskID)
+			if err != nil {
+				return Started{}, err
+			}
+			defer done()
+			switch _, err := t.d.store.Run(ctx, m.TaskID); {
+			case errors.Is(err, orchestrator.ErrNotFound):
+				fresh = true
+			case err != nil:
+				return Started{}, wireError(err)
+			}
+		}
+		if !fresh {
+			return t.next(ctx, principal, &m)
+		}
 	}
 	b := &beginning{
-		scope: t.scope, principal: principal, contextID: m.ContextID, to: t.agent, message: &m, hops: hops,
+		id: m.TaskID, scope: t.scope, principal: principal, contextID: m.ContextID, to: t.agent, message: &m, hops: hops,
 	}
 	if b.to == "" {
 		b.to = named(m.Metadata)
@@ -80,6 +96,31 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 		return Started{}, wireError(err)
 	}
 	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
+}
+
+// name keeps others from beginning a run of that id until the function it returns is called.
+func (d *Driver) name(ctx context.Context, id string) (done func(), err error) {
+	for {
+		d.mu.Lock()
+		busy := d.naming[id]
+		if busy == nil {
+			mine := make(chan struct{})
+			d.naming[id] = mine
+			d.mu.Unlock()
+			return func() {
+				d.mu.Lock()
+				delete(d.naming, id)
+				d.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		d.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // named returns the agent that a message to our own agent is for: a member of its metadata may say so.

@@ -97,6 +97,7 @@ func RunDriver(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"GatewayAsk", driverGatewayAsk},
 		{"GatewaySignIn", driverGatewaySignIn},
 		{"GatewaySameMessage", driverGatewaySameMessage},
+		{"GatewayNamed", driverGatewayNamed},
 		{"GatewayPrivate", driverGatewayPrivate},
 		{"GatewayList", driverGatewayList},
 		{"GatewayCancel", driverGatewayCancel},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -210,6 +211,89 @@ func driverGatewaySameMessage(w *world) {
 	w.add("other", writes("ok"))
 	w.send("other", "ann", "m1", "go") // at each agent
 	w.eventually("both were sent", func() bool { return len(agent.Sent()) == 2 })
+}
+
+// driverGatewayNamed has callers make the ids of their tasks, as v0.1 has it.
+func driverGatewayNamed(w *world) {
+	w.add("writer", writes("ok"))
+	asker := w.add("asker", asks(a2a.TaskStateInputRequired, "Which city?"))
+	named := func(task, id, text string) *a2a.SendRequest {
+		r := reply(task, id, text)
+		r.NewTask = true
+		return r
+	}
+	tasks := w.driver.Tasks("asker")
+	start := func(principal, task, id, text string) (string, int64) {
+		got, after, _, err := tasks.Start(w.ctx, principal, named(task, id, text))
+		w.must(err)
+		if got != task {
+			w.Errorf("a task named %s began as %s", task, got)
+		}
+		return got, after
+	}
+	task, after := start("ann", "ann-1", "m1", "book")
+	w.until("asker", "ann", task, after, in(a2a.TaskStateInputRequired))
+	if m := asker.Sent()[0].Message; m.TaskID != "" {
+		w.Errorf("the agent was sent our caller's name for the task: %+v", m)
+	}
+	w.close()
+	w.start()
+	tasks = w.driver.Tasks("asker")
+	for i := range 2 {
+		got, at, repeated, err := tasks.Start(w.ctx, "ann", named("ann-1", "m2", "Rome"))
+		w.must(err)
+		if got != task || repeated != (i == 1) {
+			w.Errorf("the reply began %s after %d, repeated %v", got, at, repeated)
+		}
+		w.until("asker", "ann", task, at, ends)
+	}
+	t := w.fold(task)
+	if text(t, "text") != "You said Rome." || t.History[0].TaskID != task {
+		w.Errorf("the task is %+v", t)
+	}
+	for _, id := range []string{"m1", "m2"} { // the messages that were received stay known under the name
+		text := map[string]string{"m1": "book", "m2": "Rome"}[id]
+		if _, _, repeated, err := tasks.Start(w.ctx, "ann", named("ann-1", id, text)); err != nil || !repeated {
+			w.Errorf("message %s again: repeated %v, %v", id, repeated, err)
+		}
+	}
+	if _, _, _, err := tasks.Start(w.ctx, "ann", named("ann-1", "m3", "more")); a2a.KindOf(err) != a2a.KindTaskTerminal {
+		w.Errorf("a message for one that has ended: %v", err)
+	}
+	for _, at := range []struct{ agent, principal string }{{"asker", "bob"}, {"writer", "ann"}} {
+		if _, _, _, err := w.driver.Tasks(at.agent).Start(w.ctx, at.principal, named("ann-1", "m4", "mine")); !errors.Is(err, a2a.ErrTaskNotFound) {
+			w.Errorf("%v took the name: %v", at, err)
+		}
+	}
+
+	// Several at once make one task; a driver may refuse those that come before its agent has answered the first.
+	sent := len(asker.Sent())
+	var began atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			switch _, _, _, err := tasks.Start(w.ctx, "ann", named("ann-2", fmt.Sprint("n", i), "book")); a2a.KindOf(err) {
+			case "":
+				began.Add(1)
+			case a2a.KindUnsupportedOperation, a2a.KindRateLimited, a2a.KindTaskTerminal:
+			default:
+				w.Errorf("%v", err)
+			}
+		})
+	}
+	all.Wait()
+	if began.Load() == 0 {
+		w.Error("none of them began it")
+	}
+	if row := w.run("ann-2"); row.Principal != "ann" || row.Scope != "agents/asker" {
+		w.Errorf("the run's row is %+v", row)
+	}
+	w.eventually("it was sent", func() bool { return len(asker.Sent()) > sent })
+	for _, s := range asker.Sent()[sent+1:] {
+		if s.Message.TaskID == "" {
+			w.Error("one name began two tasks at the agent")
+		}
+	}
 }
 
 func driverGatewayPrivate(w *world) {
