@@ -23,11 +23,12 @@ var arrows = map[string][]string{
 
 	"a2a":          {},
 	"a2a/wire":     {"a2a"},
+	"a2a/sign":     {"a2a", "a2a/wire"},
 	"a2a/wiretest": {"a2a", "a2a/wire"},
 	"a2a/pb":       {"a2a", "a2a/wire"},
 
 	"a2aclient":      {"a2a", "a2a/wire", "a2a/pb", "a2aclient/card"},
-	"a2aclient/card": {"a2a", "a2a/wire"},
+	"a2aclient/card": {"a2a", "a2a/wire", "a2a/sign"},
 	"a2aserver":      {"a2a", "a2a/wire", "a2a/pb"},
 
 	"a2aserver/logtest": {"a2aserver", "a2a"},
@@ -45,7 +46,7 @@ var arrows = map[string][]string{
 	"frontend/storybook": {"frontend/view", "orchestrator", "a2a"},
 
 	"app": {
-		"a2a", "a2a/wire", "a2aclient", "a2aclient/card", "a2aserver",
+		"a2a", "a2a/wire", "a2a/sign", "a2aclient", "a2aclient/card", "a2aserver",
 		"orchestrator", "orchestrator/engine", "orchestrator/planner", "orchestrator/steps", "orchestrator/local", "orchestrator/sqlite",
 		"frontend", "frontend/view", "app/egress", "app/guard", "app/vault",
 	},

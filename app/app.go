@@ -42,6 +42,7 @@ type App struct {
 	claim    *instance
 	store    *store
 	vault    *vault.Vault
+	keys     *keys
 	grants   *grants
 	egress   *egress.Egress
 	caller   *caller
@@ -114,6 +115,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		a.log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
 		a.vault = vault.InMemory()
 	}
+	a.keys = newKeys(a.data, a.vault, a.log)
 	a.tokens = newTokens(a.store, cfg.EnvToken)
 	creds, err := openCredentials(ctx, a.vault, a.tokens)
 	if err != nil {

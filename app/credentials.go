@@ -27,6 +27,9 @@ type credentials struct {
 func openCredentials(ctx context.Context, v *vault.Vault, t *tokens) (*credentials, error) {
 	c := &credentials{vault: v, tokens: t, bound: map[string][]egress.Bound{}, own: map[string][]egress.Bound{}}
 	for _, e := range v.List(ctx) {
+		if e.Agent == keyOwner {
+			continue
+		}
 		s, err := v.Get(ctx, e.Agent, e.Origin)
 		if err != nil {
 			return nil, err

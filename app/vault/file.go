@@ -7,6 +7,16 @@ import (
 	"runtime"
 )
 
+// WriteFile writes a private file, mode 0600, so that after a crash it holds all of the old or all of the new. It is for
+// secrets of the program itself where there is neither a keychain nor a passphrase.
+func WriteFile(path string, data []byte) error { return replaceFile(path, data) }
+
+// Exists reports whether there is a vault in dir, also one that cannot be opened now.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, secretsFile))
+	return err == nil
+}
+
 // replaceFile writes a private file so that after a crash it holds all of the old or all of the new.
 func replaceFile(path string, data []byte) error {
 	dir := filepath.Dir(path)

@@ -1,0 +1,140 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"parley/a2a"
+	"parley/a2a/sign"
+	"parley/a2a/wire"
+	"parley/app/vault"
+	"parley/orchestrator"
+)
+
+// keys is the key that we sign with: our cards, and the tokens of webhooks. It is made once, when it is first needed, and
+// kept in the vault; where the vault is in memory only, in the data directory, like the key of the sessions. A key that
+// is there and cannot be had now is not replaced: then one is made that ends with the program.
+type keys struct {
+	data  string
+	vault *vault.Vault
+	log   *slog.Logger
+
+	once sync.Once
+	key  *sign.Key
+	jwks []byte // the public half, as it is published
+}
+
+// jwksPath is where the public key is published, below our origin.
+const jwksPath = "/.well-known/jwks.json"
+
+// The vault's entry. No agent can have this id.
+const (
+	keyOwner = orchestrator.OwnAgent
+	keyName  = "signing key"
+	keyFile  = "signing.key" // in the data directory
+)
+
+func newKeys(data string, v *vault.Vault, log *slog.Logger) *keys {
+	return &keys{data: data, vault: v, log: log}
+}
+
+// open reads the key, or makes it.
+func (k *keys) open() {
+	k.once.Do(func() {
+		ctx := context.Background() // the vault is in memory by now, and writing it takes no other's time
+		stored, err := k.read(ctx)
+		if err == nil && stored == nil {
+			if k.key, err = sign.NewKey(); err == nil {
+				err = k.write(ctx)
+			}
+		} else if err == nil {
+			k.key, err = sign.ParseKey(stored)
+		}
+		if err != nil {
+			k.log.Warn("the signing key cannot be kept: cards are signed by another until the program ends", "err", err)
+			if k.key == nil {
+				if k.key, err = sign.NewKey(); err != nil {
+					return
+				}
+			}
+		}
+		if k.jwks, err = k.key.JWKS(); err != nil {
+			k.log.Error("the public key cannot be published", "err", err)
+		}
+	})
+}
+
+// read returns the key as stored; nil when there is none yet.
+func (k *keys) read(ctx context.Context) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(k.data, keyFile))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return b, err
+	}
+	s, err := k.vault.Get(ctx, keyOwner, keyName)
+	if e, ok := errors.AsType[*vault.Error](err); ok && e.Kind == vault.NotFound {
+		if k.vault.Kind() == vault.Memory && vault.Exists(k.data) {
+			return nil, errors.New("the vault it may be in is locked")
+		}
+		return nil, nil
+	}
+	return []byte(s.Reveal()), err
+}
+
+func (k *keys) write(ctx context.Context) error {
+	b, err := k.key.Marshal()
+	if err != nil {
+		return err
+	}
+	if k.vault.Kind() != vault.Memory {
+		return k.vault.Put(ctx, keyOwner, keyName, vault.NewSecret(string(b)))
+	}
+	return vault.WriteFile(filepath.Join(k.data, keyFile), b)
+}
+
+// sign puts our signatures into a card that is served below base, in place of any it has. It is for when a card is made:
+// all the forms it is written in later are covered.
+func (k *keys) sign(card *a2a.AgentCard, base string) {
+	k.open()
+	card.Signatures = nil
+	if k.key == nil {
+		return
+	}
+	list, err := k.key.Sign(wire.AppendCard(nil, wire.CardSuperset, card), base+jwksPath[1:])
+	if err != nil {
+		k.log.Error("a card could not be signed", "card", card.Name, "err", err)
+		return
+	}
+	card.Signatures = list
+}
+
+// JWT returns a token with these claims, signed by the key that our JWKS publishes; a time.Time is written in seconds.
+func (k *keys) JWT(claims map[string]any) (string, error) {
+	k.open()
+	if k.key == nil {
+		return "", errors.New("there is no key to sign with")
+	}
+	return k.key.JWT(claims)
+}
+
+// ServeHTTP publishes the public key.
+func (k *keys) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the keys are read with GET", http.StatusMethodNotAllowed)
+		return
+	}
+	k.open()
+	if k.jwks == nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	_, _ = w.Write(k.jwks)
+}
