@@ -101,7 +101,7 @@ func (s *TaskStatus) ReadJSON(r *jsontext.Reader, part PartReader) {
 		switch string(r.Name()) {
 		case "state":
 			s.State = ReadTaskState(r)
-		case "message":
+		case "message", "update": // the name in a2a.v1
 			s.Message = new(Message)
 			s.Message.ReadJSON(r, part)
 		case "timestamp":

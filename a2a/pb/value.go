@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -232,4 +234,13 @@ func each[From, To any](list []From, f func(From) To) []To {
 		out[i] = f(list[i])
 	}
 	return out
+}
+
+// JSON returns a message as ProtoJSON, for people to read.
+func JSON(m proto.Message) []byte {
+	b, err := protojson.Marshal(m)
+	if err != nil {
+		return []byte("null")
+	}
+	return jsontext.AppendRaw(make([]byte, 0, len(b)), b)
 }

@@ -13,7 +13,7 @@ func (c *Call) Shared() bool {
 func (c *Call) AsOLD(task string) {
 	if c.Dialect != OLD {
 		c.Dialect = OLD
-		if c.Get != nil && c.Get.HistoryLength == nil {
+		if c.Get != nil && c.Get.HistoryLength == nil { // without a number, none is wanted
 			c.Get.HistoryLength = new(int)
 		}
 	}

@@ -16,37 +16,32 @@ type family interface {
 	readParams(*jsontext.Reader, *Call) // fills in the field of c that belongs to c.Op
 	appendParams(b []byte, op Op, params any) []byte
 
-	appendResult(b []byte, op Op, result any) []byte
+	appendResult(b []byte, c *Call, result any) []byte
 	readResult(*jsontext.Reader, Op) any // nil when r fails
 
-	appendEvent([]byte, a2a.Event) []byte // the result of a stream's frame
+	appendEvent([]byte, a2a.Event) []byte // the result of a stream's frame; OLD needs more than one and an Index
 
 	code(a2a.ErrorKind) int
 	kind(code int) a2a.ErrorKind
 	details() bool // whether errors carry ErrorInfo
 }
 
-var families = [...]family{NEW: newFamily{}, MID: midFamily{}}
+var families = [...]family{NEW: newFamily{}, MID: midFamily{}, OLD: oldFamily{}, PROTO: protoFamily{}}
 
-// of returns the family of d. OLD callers are answered as MID ones: an error, all that they get, looks the same to both.
-func of(d Dialect) family {
-	if int(d) < len(families) {
-		return families[d]
-	}
-	return families[MID]
-}
+func of(d Dialect) family { return families[d] }
 
 type operation struct {
 	dialect Dialect
 	op      Op
 }
 
-// operations finds what a method name means.
+// operations finds what a method name means. Where families share a name, the newer one is meant.
 var operations = func() map[string]operation {
 	m := map[string]operation{}
 	for d, f := range families {
 		for op := OpSend; op <= OpExtendedCard; op++ {
-			if name := f.method(op); name != "" {
+			name := f.method(op)
+			if _, known := m[name]; name != "" && !known {
 				m[name] = operation{Dialect(d), op}
 			}
 		}
@@ -60,7 +55,7 @@ const maxID = 1024
 var null = json.RawMessage("null")
 
 // DecodeCall reads a request of any family, told apart by its method name; tasks/get, tasks/cancel and tasks/resubscribe
-// are MID. The size of body is the caller's business, every other limit of a2a.Limits is checked here. The call is never
+// are MID (see Call.AsOLD). The size of body is the caller's business, every other limit of a2a.Limits is checked here. The call is never
 // nil: with an error (an *a2a.Error) it holds the ID, Dialect and Method as far as they could be read, for the reply.
 func DecodeCall(body []byte) (*Call, error) {
 	c := &Call{ID: null, Dialect: MID}
@@ -131,12 +126,21 @@ func DecodeCall(body []byte) (*Call, error) {
 	case params[0] != '{':
 		return c, invalid("params", "must be an object").err()
 	}
-	p := jsontext.NewReader(params)
-	of(c.Dialect).readParams(p, c)
-	if err := p.Err(); err != nil {
-		return c, a2a.JSONError(params, err)
+	if err := readParamsOf(c, params); err != nil {
+		return c, err
+	}
+	if c.Dialect == OLD {
+		c.Index = NewIndex(c.TaskID())
 	}
 	return c, checkCall(c).err()
+}
+
+// readParamsOf reads a checked text of params into c.
+func readParamsOf(c *Call, params []byte) error {
+	r := jsontext.NewReader(params)
+	c.begin()
+	of(c.Dialect).readParams(r, c)
+	return a2a.JSONError(params, r.Err())
 }
 
 func validID(id []byte) bool {
@@ -158,71 +162,113 @@ func appendHead(b []byte, id json.RawMessage) []byte {
 	return append(b, id...)
 }
 
-// AppendResult appends a JSON-RPC reply to c. result is *a2a.Task or *a2a.Message for OpSend, *a2a.Task for OpGet and
-// OpCancel, *a2a.TaskPage for OpList, *a2a.AgentCard for OpExtendedCard.
+// AppendResult appends a reply to c. result is *a2a.Task or *a2a.Message for OpSend, *a2a.Task for OpGet and OpCancel,
+// *a2a.TaskPage for OpList, *a2a.PushConfig for OpPushSet and OpPushGet, *a2a.PushConfigPage for OpPushList, nil for
+// OpPushDelete, *a2a.AgentCard for OpExtendedCard. The credentials of push configurations are never written.
 func AppendResult(b []byte, c *Call, result any) []byte {
+	if c.REST {
+		return of(c.Dialect).appendResult(b, c, result)
+	}
 	b = append(appendHead(b, c.ID), `,"result":`...)
-	b = of(c.Dialect).appendResult(b, c.Op, result)
+	b = of(c.Dialect).appendResult(b, c, result)
 	return append(b, '}')
 }
 
-// AppendFrame appends an SSE frame with an entry to b: "id: <seq>", "data: <JSON-RPC reply>" and an empty line. The entry
-// is put into the dialect once and shared.
+// AppendFrame appends an SSE frame with an entry to b: "id: <seq>", "data: <reply>" and an empty line. The entry is put
+// into the dialect once and shared. OLD has a frame for each of what an entry of v1.0 may hold at once, and no ids.
 func AppendFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
 	result := e.JSON
-	if c.Dialect != NEW {
+	switch c.Dialect {
+	case NEW:
+	case OLD:
+		event, err := e.Event()
+		if err != nil {
+			return b, err
+		}
+		return appendOldFrames(b, c, event), nil
+	default:
+		form := c.form()
 		var err error
-		if result, err = e.Form(int(c.Dialect), forms[c.Dialect]); err != nil {
+		if result, err = e.Form(form, forms[form]); err != nil {
 			return b, err
 		}
 	}
 	b = strconv.AppendInt(append(b, "id: "...), e.Seq, 10)
 	b = append(b, "\ndata: "...)
+	if c.REST {
+		return append(append(b, result...), "\n\n"...), nil
+	}
 	b = append(appendHead(b, c.ID), `,"result":`...)
 	b = append(b, result...)
 	return append(b, "}\n\n"...), nil
 }
 
-// forms makes an entry's event in a dialect.
-var forms = [...]func(*a2a.Entry) ([]byte, error){MID: form(MID), OLD: form(OLD)}
+// singleForm is the form of PROTO entries whose files are encoded once.
+const singleForm = int(PROTO) + 1
 
-func form(d Dialect) func(*a2a.Entry) ([]byte, error) {
+// form is the number of the form that c's entries have.
+func (c *Call) form() int {
+	if c.Dialect == PROTO && c.SingleBase64 {
+		return singleForm
+	}
+	return int(c.Dialect)
+}
+
+// forms makes an entry's event in a dialect.
+var forms = [...]func(*a2a.Entry) ([]byte, error){MID: form(midFamily{}), PROTO: form(protoFamily{}), singleForm: form(protoFamily{single: true})}
+
+func form(f family) func(*a2a.Entry) ([]byte, error) {
 	return func(e *a2a.Entry) ([]byte, error) {
 		event, err := e.Event()
 		if err != nil {
 			return nil, err
 		}
-		return of(d).appendEvent(make([]byte, 0, len(e.JSON)+128), event), nil
+		return f.appendEvent(make([]byte, 0, len(e.JSON)+128), event), nil
 	}
 }
 
 // AppendEventFrame does the same for an event that is not in the log (a snapshot); seq 0 writes no id.
 func AppendEventFrame(b []byte, c *Call, seq int64, e a2a.Event) []byte {
+	if c.Dialect == OLD {
+		return appendOldFrames(b, c, e)
+	}
 	if seq != 0 {
 		b = append(strconv.AppendInt(append(b, "id: "...), seq, 10), '\n')
 	}
-	b = append(appendHead(append(b, "data: "...), c.ID), `,"result":`...)
-	b = of(c.Dialect).appendEvent(b, e)
+	b = append(b, "data: "...)
+	f := of(c.Dialect)
+	if c.SingleBase64 && c.Dialect == PROTO {
+		f = protoFamily{single: true}
+	}
+	if c.REST {
+		return append(f.appendEvent(b, e), "\n\n"...)
+	}
+	b = append(appendHead(b, c.ID), `,"result":`...)
+	b = f.appendEvent(b, e)
 	return append(b, "}\n\n"...)
 }
 
 // AppendErrorFrame appends an SSE frame with an error reply.
 func AppendErrorFrame(b []byte, c *Call, err error) []byte {
-	b = AppendError(append(b, "data: "...), c.Dialect, c.ID, err)
+	if c.REST && c.Dialect != NEW {
+		b = append(b, "event: error\n"...)
+	}
+	b = AppendCallError(append(b, "data: "...), c, err, Mapping101)
 	return append(b, "\n\n"...)
 }
 
-// AppendCall appends a request as a client writes it. params is *a2a.SendRequest for OpSend and OpStream, *a2a.GetRequest,
-// *a2a.ListRequest, *a2a.CancelRequest, *a2a.SubscribeRequest, or nil for OpExtendedCard. An operation the dialect does
-// not have is an *a2a.Error of kind KindUnsupportedOperation.
+// AppendCall appends a JSON-RPC request as a client writes it. params is *a2a.SendRequest for OpSend and OpStream,
+// *a2a.GetRequest, *a2a.ListRequest, *a2a.CancelRequest, *a2a.SubscribeRequest, *a2a.PushConfig, *a2a.PushGetRequest,
+// *a2a.PushListRequest, *a2a.PushDeleteRequest, and *a2a.ExtendedCardRequest or nil for OpExtendedCard. An operation the
+// dialect does not have is an *a2a.Error of kind KindUnsupportedOperation. Messages of OLD need a TaskID, which the client
+// makes.
 func AppendCall(b []byte, d Dialect, op Op, id string, params any) ([]byte, error) {
 	method := MethodName(d, op)
-	switch op {
-	case OpPushSet, OpPushGet, OpPushList, OpPushDelete:
-		method = ""
-	}
 	if method == "" {
-		return b, a2a.Errorf(a2a.KindUnsupportedOperation, "agents of A2A %s do not have this operation", d)
+		return b, unsupported(d)
+	}
+	if s, ok := params.(*a2a.SendRequest); ok && d == OLD && s.Message.TaskID == "" {
+		return b, invalid("message.taskId", "must not be empty: clients of v0.1 name the task").err()
 	}
 	b = jsontext.AppendString(append(b, `{"jsonrpc":"2.0","id":`...), id)
 	b = append(b, `,"method":"`...)
@@ -232,16 +278,17 @@ func AppendCall(b []byte, d Dialect, op Op, id string, params any) ([]byte, erro
 	return append(b, '}'), nil
 }
 
+func unsupported(d Dialect) error {
+	return a2a.Errorf(a2a.KindUnsupportedOperation, "agents of A2A %s do not have this operation", d)
+}
+
 // MethodName is what d calls op; "" when it has no such operation.
 func MethodName(d Dialect, op Op) string {
-	if int(d) >= len(families) {
-		return ""
-	}
 	return families[d].method(op)
 }
 
-// DecodeReply reads a reply to op: an a2a.Event (*a2a.Task or *a2a.Message) for OpSend, *a2a.Task, *a2a.TaskPage or
-// *a2a.AgentCard otherwise; from a stream it reads one frame's data: any a2a.Event. A JSON-RPC error is returned as an
+// DecodeReply reads a reply to op: an a2a.Event (*a2a.Task or *a2a.Message) for OpSend, otherwise what AppendResult was
+// given; from a stream it reads one frame's data: any a2a.Event, which OLD gives as updates only. A JSON-RPC error is returned as an
 // *a2a.Error with Code and Data as received, its kind read in the terms of d. A body that is no reply is an *a2a.Error of
 // kind KindInvalidAgentResponse.
 func DecodeReply(d Dialect, op Op, body []byte) (any, error) {
@@ -275,17 +322,27 @@ func DecodeReply(d Dialect, op Op, body []byte) (any, error) {
 		return nil, readError(d, fault)
 	case result == nil && code && message: // an error frame without an envelope
 		return nil, readError(d, body)
+	case result == nil && op == OpPushDelete: // many leave out an empty one
+		return nil, nil
 	case result == nil:
 		return nil, a2a.Errorf(a2a.KindInvalidAgentResponse, "the agent's reply has no result")
 	}
-	if op == OpExtendedCard {
+	return decodeResult(d, op, result)
+}
+
+// decodeResult reads a checked text.
+func decodeResult(d Dialect, op Op, result []byte) (any, error) {
+	switch op {
+	case OpPushDelete:
+		return nil, nil
+	case OpExtendedCard:
 		card, _, err := DecodeCard(result)
 		if err != nil {
 			return nil, invalidReply(err)
 		}
 		return card, nil
 	}
-	r = jsontext.NewReader(result)
+	r := jsontext.NewReader(result)
 	v := of(d).readResult(r, op)
 	if err := r.Err(); err != nil {
 		return nil, invalidReply(a2a.JSONError(result, err))

@@ -65,11 +65,30 @@ func checkCall(c *Call) *fault {
 		id = c.Cancel.ID
 	case OpSubscribe:
 		id = c.Subscribe.ID
+	case OpPushSet, OpPushGet, OpPushList, OpPushDelete:
+		return checkPush(c)
 	default:
 		return nil
 	}
 	if id == "" {
 		return invalid("id", "must not be empty")
+	}
+	return nil
+}
+
+// checkPush: the ids that were optional before v1.0 stay so.
+func checkPush(c *Call) *fault {
+	task, config := "taskId", "id"
+	if c.Dialect != NEW {
+		task, config = "id", "pushNotificationConfigId"
+	}
+	switch {
+	case c.TaskID() == "":
+		return invalid(task, "must not be empty")
+	case c.Push != nil && c.Push.URL == "":
+		return invalid("url", "must not be empty")
+	case c.PushGet != nil && c.PushGet.ID == "" && c.Dialect == NEW, c.PushDelete != nil && c.PushDelete.ID == "" && c.Dialect != OLD:
+		return invalid(config, "must not be empty")
 	}
 	return nil
 }
@@ -90,6 +109,9 @@ func checkSend(s *a2a.SendRequest, d Dialect) *fault {
 	if f := checkMessage(&s.Message); f != nil {
 		return f.in("message")
 	}
+	if d == OLD && s.Message.TaskID == "" {
+		return invalid("id", "must not be empty")
+	}
 	return checkMetadata(s.Metadata)
 }
 
@@ -99,6 +121,8 @@ func checkLength(d Dialect, n **int) *fault {
 	case *n == nil || **n >= 0:
 	case d == NEW:
 		return invalid("historyLength", "must not be negative")
+	case d == OLD:
+		*n = new(int)
 	default:
 		*n = nil
 	}

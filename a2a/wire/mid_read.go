@@ -6,12 +6,21 @@ import (
 )
 
 func (midFamily) readResult(r *jsontext.Reader, op Op) any {
-	start := r.Offset()
-	e := readMidEvent(r)
-	if e == nil {
-		return nil
+	switch op {
+	case OpPushSet, OpPushGet:
+		return readPushConfig(r)
+	case OpPushList:
+		return readPushPage(r)
 	}
+	start := r.Offset()
+	return fits(r, start, op, readMidEvent(r, readMidPart))
+}
+
+// fits lets an event through that may answer op.
+func fits(r *jsontext.Reader, start int, op Op, e a2a.Event) any {
 	switch e.(type) {
+	case nil:
+		return nil
 	case *a2a.Task:
 		return e
 	case *a2a.Message:
@@ -29,7 +38,7 @@ func (midFamily) readResult(r *jsontext.Reader, op Op) any {
 
 // readMidEvent reads a task, a message or an update. They are told apart by kind or, where that is missing, by what
 // they hold; so all members are collected before it is known which of them count.
-func readMidEvent(r *jsontext.Reader) a2a.Event {
+func readMidEvent(r *jsontext.Reader, part a2a.PartReader) a2a.Event {
 	var (
 		start                                   = r.Offset()
 		kind                                    []byte
@@ -59,15 +68,15 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 		case "contextId":
 			contextID = r.String()
 		case "status":
-			status.ReadJSON(r, readMidPart)
+			status.ReadJSON(r, part)
 			hasStatus = true
 		case "artifact":
-			artifact.ReadJSON(r, readMidPart)
+			artifact.ReadJSON(r, part)
 			hasArtifact = true
 		case "artifacts":
-			artifacts = a2a.ReadArtifacts(r, readMidPart)
+			artifacts = a2a.ReadArtifacts(r, part)
 		case "history":
-			history = a2a.ReadMessages(r, readMidPart)
+			history = a2a.ReadMessages(r, part)
 		case "metadata":
 			metadata = r.RawObject()
 		case "append":
@@ -79,7 +88,7 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 		case "role":
 			msg().Role = a2a.ReadRole(r)
 		case "parts", "content":
-			msg().Parts = a2a.ReadParts(r, readMidPart)
+			msg().Parts = a2a.ReadParts(r, part)
 		case "extensions":
 			msg().Extensions = r.Strings()
 		case "referenceTaskIds":
@@ -115,13 +124,16 @@ func readMidEvent(r *jsontext.Reader) a2a.Event {
 	return nil
 }
 
-// readMidPart reads a part by its kind; early v0.2 wrote type, some write neither.
-func readMidPart(p *a2a.Part, r *jsontext.Reader) {
+func readMidPart(p *a2a.Part, r *jsontext.Reader) { readTaggedPart(p, r, false) }
+
+// readTaggedPart reads a part of every dialect before v1.0 by its kind; OLD and early v0.2 wrote type, ProtoJSON and some
+// others neither.
+func readTaggedPart(p *a2a.Part, r *jsontext.Reader, proto bool) {
 	var (
-		start                  = r.Offset()
-		kind                   []byte
-		text, file, data, null bool
-		content                a2a.Part // of a file
+		start                            = r.Offset()
+		kind                             []byte
+		text, file, data, null, raw, url bool
+		content                          a2a.Part // of a file
 	)
 	*p = a2a.Part{}
 	for r.Object(); r.MemberOrNull(); {
@@ -137,8 +149,16 @@ func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 		case "data":
 			p.Data, data = r.Raw(), true
 		case "file":
-			readMidFile(r, &content)
+			readFile(r, &content, proto)
 			file = true
+		case "raw":
+			p.Raw, raw = r.Bytes(), true
+		case "url":
+			p.URL, url = r.String(), true
+		case "filename":
+			p.Filename = r.String()
+		case "mediaType":
+			p.MediaType = r.String()
 		case "metadata":
 			p.Metadata = r.RawObject()
 		default:
@@ -150,7 +170,7 @@ func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 	}
 	switch kind := string(kind); {
 	case text && (kind == "text" || kind == ""):
-		p.Data = nil
+		p.Data, p.Raw, p.URL = nil, nil, ""
 		if rest, ok := jsontext.CutTrue(p.Metadata, a2a.NoContentKey); ok {
 			p.Kind, p.Text, p.Metadata = a2a.PartNoContent, "", rest
 		}
@@ -159,13 +179,22 @@ func readMidPart(p *a2a.Part, r *jsontext.Reader) {
 		content.Metadata = p.Metadata
 		*p = content
 	case data && (kind == "data" || kind == ""):
-		p.Kind, p.Text = a2a.PartData, ""
+		p.Kind, p.Text, p.Raw, p.URL = a2a.PartData, "", nil, ""
+		if proto && kind == "" {
+			if value := jsontext.Sole(p.Data, "data"); value != nil {
+				p.Data = value
+			}
+		}
 		if rest, ok := jsontext.CutTrue(p.Metadata, dataCompat); ok {
 			if value := jsontext.Sole(p.Data, "value"); value != nil {
 				p.Data, p.Metadata = value, rest
 			}
 		}
 		readCarried(p)
+	case raw && kind == "": // v1.0 in the wrong place
+		p.Kind, p.URL = a2a.PartRaw, ""
+	case url && kind == "":
+		p.Kind = a2a.PartURL
 	default:
 		r.Fail(start, "must be of kind text, file or data and hold what its kind says")
 	}
@@ -184,14 +213,15 @@ func readCarried(p *a2a.Part) {
 	}
 }
 
-// readMidFile reads a file. Bytes go before an address; with neither, the file was named and not sent.
-func readMidFile(r *jsontext.Reader, p *a2a.Part) {
+// readFile reads a file. Bytes go before an address; with neither, the file was named and not sent.
+func readFile(r *jsontext.Reader, p *a2a.Part, proto bool) {
 	*p = a2a.Part{Kind: a2a.PartNoContent}
 	var bytes, data []byte
+	twice := false
 	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
+		switch name := string(r.Name()); name {
 		case "bytes", "fileWithBytes":
-			bytes = r.Bytes()
+			bytes, twice = r.Bytes(), proto && name == "fileWithBytes"
 		case "uri", "fileWithUri":
 			p.URL = r.String()
 		case "data": // an example of v0.1 says so
@@ -210,6 +240,9 @@ func readMidFile(r *jsontext.Reader, p *a2a.Part) {
 	}
 	switch {
 	case bytes != nil:
+		if twice {
+			bytes = onceMore(bytes, p.MediaType)
+		}
 		p.Kind, p.Raw, p.URL = a2a.PartRaw, bytes, ""
 	case p.URL != "":
 		p.Kind = a2a.PartURL

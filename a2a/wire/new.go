@@ -60,6 +60,27 @@ func (newFamily) appendParams(b []byte, op Op, params any) []byte {
 	case *a2a.SubscribeRequest:
 		b = jsontext.AppendText(b, "tenant", p.Tenant)
 		b = jsontext.AppendString(jsontext.AppendName(b, "id"), p.ID)
+	case *a2a.PushConfig:
+		return appendNewPush(b[:len(b)-1], p, true)
+	case *a2a.PushGetRequest:
+		b = jsontext.AppendText(b, "tenant", p.Tenant)
+		b = jsontext.AppendString(jsontext.AppendName(b, "taskId"), p.TaskID)
+		b = jsontext.AppendString(jsontext.AppendName(b, "id"), p.ID)
+	case *a2a.PushListRequest:
+		b = jsontext.AppendText(b, "tenant", p.Tenant)
+		b = jsontext.AppendString(jsontext.AppendName(b, "taskId"), p.TaskID)
+		if p.PageSize != 0 {
+			b = jsontext.AppendInt(jsontext.AppendName(b, "pageSize"), p.PageSize)
+		}
+		b = jsontext.AppendText(b, "pageToken", p.PageToken)
+	case *a2a.PushDeleteRequest:
+		b = jsontext.AppendText(b, "tenant", p.Tenant)
+		b = jsontext.AppendString(jsontext.AppendName(b, "taskId"), p.TaskID)
+		b = jsontext.AppendString(jsontext.AppendName(b, "id"), p.ID)
+	case *a2a.ExtendedCardRequest:
+		if p != nil {
+			b = jsontext.AppendText(b, "tenant", p.Tenant)
+		}
 	}
 	return append(b, '}')
 }
@@ -72,17 +93,9 @@ func appendNewConfiguration(b []byte, c *a2a.SendConfiguration) []byte {
 	b = append(jsontext.AppendName(b, "configuration"), '{')
 	b = jsontext.AppendList(b, "acceptedOutputModes", c.AcceptedOutputModes)
 	if p := c.Push; p != nil { // the task is this request's: its id stays out
-		b = append(jsontext.AppendName(b, "taskPushNotificationConfig"), '{')
-		b = jsontext.AppendText(b, "tenant", p.Tenant)
-		b = jsontext.AppendText(b, "id", p.ID)
-		b = jsontext.AppendString(jsontext.AppendName(b, "url"), p.URL)
-		b = jsontext.AppendText(b, "token", p.Token)
-		if p.Authentication != nil {
-			b = jsontext.AppendString(append(b, `,"authentication":{"scheme":`...), p.Authentication.Scheme)
-			b = jsontext.AppendText(b, "credentials", p.Authentication.Credentials)
-			b = append(b, '}')
-		}
-		b = append(b, '}')
+		own := *p
+		own.TaskID = ""
+		b = appendNewPush(jsontext.AppendName(b, "taskPushNotificationConfig"), &own, true)
 	}
 	b = appendLength(b, c.HistoryLength)
 	b = jsontext.AppendTrue(b, "returnImmediately", c.ReturnImmediately)
@@ -96,10 +109,10 @@ func appendLength(b []byte, n *int) []byte {
 	return jsontext.AppendInt(jsontext.AppendName(b, "historyLength"), *n)
 }
 
-func (newFamily) appendResult(b []byte, op Op, result any) []byte {
+func (newFamily) appendResult(b []byte, c *Call, result any) []byte {
 	switch v := result.(type) {
 	case *a2a.Task:
-		if op == OpSend || op == OpStream || op == OpSubscribe {
+		if c.Op == OpSend || c.Op == OpStream || c.Op == OpSubscribe {
 			return a2a.AppendEvent(b, v)
 		}
 		return v.AppendJSON(b)
@@ -117,6 +130,15 @@ func (newFamily) appendResult(b []byte, op Op, result any) []byte {
 		b = jsontext.AppendString(b, v.NextPageToken)
 		b = jsontext.AppendInt(append(b, `,"pageSize":`...), v.PageSize)
 		b = jsontext.AppendInt(append(b, `,"totalSize":`...), v.TotalSize)
+		return append(b, '}')
+	case *a2a.PushConfig:
+		return appendNewPush(b, v, false)
+	case *a2a.PushConfigPage:
+		b = append(b, `{"configs":[`...)
+		for i := range v.Configs {
+			b = appendNewPush(separate(b), &v.Configs[i], false)
+		}
+		b = jsontext.AppendString(append(b, `],"nextPageToken":`...), v.NextPageToken)
 		return append(b, '}')
 	case *a2a.AgentCard:
 		return AppendCard(b, CardNEW, v)
@@ -162,6 +184,10 @@ func (newFamily) readResult(r *jsontext.Reader, op Op) any {
 			}
 		}
 		return p
+	case OpPushSet, OpPushGet:
+		return readPushConfig(r)
+	case OpPushList:
+		return readPushPage(r)
 	}
 	r.Skip()
 	return nil

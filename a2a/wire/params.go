@@ -14,10 +14,8 @@ import (
 func readParams(r *jsontext.Reader, c *Call, part a2a.PartReader) {
 	switch c.Op {
 	case OpSend, OpStream:
-		c.Send = new(a2a.SendRequest)
 		readSend(r, c.Send, part)
 	case OpGet:
-		c.Get = new(a2a.GetRequest)
 		for r.Object(); r.Member(); {
 			switch string(r.Name()) {
 			case "id":
@@ -31,24 +29,10 @@ func readParams(r *jsontext.Reader, c *Call, part a2a.PartReader) {
 			}
 		}
 	case OpList:
-		c.List = new(a2a.ListRequest)
 		readList(r, c.List)
 	case OpCancel:
-		c.Cancel = new(a2a.CancelRequest)
-		for r.Object(); r.Member(); {
-			switch string(r.Name()) {
-			case "id":
-				c.Cancel.ID = r.String()
-			case "tenant":
-				c.Cancel.Tenant = r.String()
-			case "metadata":
-				c.Cancel.Metadata = r.RawObject()
-			default:
-				r.Skip()
-			}
-		}
+		readCancel(r, c.Cancel)
 	case OpSubscribe:
-		c.Subscribe = new(a2a.SubscribeRequest)
 		for r.Object(); r.Member(); {
 			switch string(r.Name()) {
 			case "id":
@@ -58,6 +42,31 @@ func readParams(r *jsontext.Reader, c *Call, part a2a.PartReader) {
 			default:
 				r.Skip()
 			}
+		}
+	case OpExtendedCard:
+		for r.Object(); r.Member(); {
+			if string(r.Name()) == "tenant" {
+				c.Card.Tenant = r.String()
+			} else {
+				r.Skip()
+			}
+		}
+	default:
+		readPushParams(r, c)
+	}
+}
+
+func readCancel(r *jsontext.Reader, q *a2a.CancelRequest) {
+	for r.Object(); r.Member(); {
+		switch string(r.Name()) {
+		case "id":
+			q.ID = r.String()
+		case "tenant":
+			q.Tenant = r.String()
+		case "metadata":
+			q.Metadata = r.RawObject()
+		default:
+			r.Skip()
 		}
 	}
 }
@@ -109,45 +118,12 @@ func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) {
 	}
 }
 
-func readPush(r *jsontext.Reader, p *a2a.PushConfig) {
-	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
-		case "tenant":
-			p.Tenant = r.String()
-		case "id":
-			p.ID = r.String()
-		case "taskId":
-			p.TaskID = r.String()
-		case "url":
-			p.URL = r.String()
-		case "token":
-			p.Token = r.String()
-		case "authentication":
-			p.Authentication = new(a2a.PushAuthentication)
-			for r.Object(); r.Member(); {
-				switch string(r.Name()) {
-				case "scheme":
-					p.Authentication.Scheme = r.String()
-				case "schemes":
-					if all := r.Strings(); len(all) > 0 {
-						p.Authentication.Scheme = all[0]
-					}
-				case "credentials":
-					p.Authentication.Credentials = r.String()
-				default:
-					r.Skip()
-				}
-			}
-		default:
-			r.Skip()
-		}
-	}
-}
-
 func readLength(r *jsontext.Reader) *int {
 	n := r.Int()
 	return &n
 }
+
+var mustBePage = fmt.Sprintf("must be from 1 to %d", a2a.Limits.PageSize)
 
 func readList(r *jsontext.Reader, l *a2a.ListRequest) {
 	for r.Object(); r.Member(); {
@@ -167,7 +143,7 @@ func readList(r *jsontext.Reader, l *a2a.ListRequest) {
 			}
 		case "pageSize":
 			if l.PageSize = r.Int(); l.PageSize < 1 || l.PageSize > a2a.Limits.PageSize {
-				r.Fail(start, fmt.Sprintf("must be from 1 to %d", a2a.Limits.PageSize))
+				r.Fail(start, mustBePage)
 			}
 		case "pageToken":
 			l.PageToken = r.String()

@@ -31,8 +31,11 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := wire.MID
-			if strings.Contains(name, "v1.0") {
+			switch {
+			case strings.Contains(name, "v1.0"):
 				d = wire.NEW
+			case strings.Contains(name, "v0.1"):
+				d = wire.OLD
 			}
 			var files []txtar.File
 			for _, f := range archive.Files {

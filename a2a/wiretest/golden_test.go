@@ -141,7 +141,7 @@ func TestExchanges(t *testing.T) {
 			}, &a2a.TaskPage{Tasks: []a2a.Task{task}, NextPageToken: "q", PageSize: 10, TotalSize: 11})
 			exchange("list-nothing", wire.OpList, &a2a.ListRequest{}, &a2a.TaskPage{PageSize: 50})
 			exchange("cancel", wire.OpCancel, &a2a.CancelRequest{ID: "T1", Metadata: a2a.Metadata(`{"why":"late"}`)}, &a2a.Task{ID: "T1", ContextID: "C1", Status: a2a.TaskStatus{State: a2a.TaskStateCanceled, Timestamp: at}})
-			exchange("extended-card", wire.OpExtendedCard, nil, &card)
+			exchange("extended-card", wire.OpExtendedCard, &a2a.ExtendedCardRequest{}, &card)
 			for _, stream := range []struct {
 				name   string
 				op     wire.Op
@@ -210,6 +210,16 @@ func asked(c *wire.Call) any {
 		return c.Cancel
 	case wire.OpSubscribe:
 		return c.Subscribe
+	case wire.OpPushSet:
+		return c.Push
+	case wire.OpPushGet:
+		return c.PushGet
+	case wire.OpPushList:
+		return c.PushList
+	case wire.OpPushDelete:
+		return c.PushDelete
+	case wire.OpExtendedCard:
+		return c.Card
 	}
 	return nil
 }

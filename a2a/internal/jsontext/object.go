@@ -22,9 +22,14 @@ func With(raw []byte, name string, value []byte) []byte {
 }
 
 // IsObject reports whether raw is a JSON object.
-func IsObject(raw []byte) bool {
+func IsObject(raw []byte) bool { return isA(raw, '{') }
+
+// IsArray reports whether raw is a JSON array.
+func IsArray(raw []byte) bool { return isA(raw, '[') }
+
+func isA(raw []byte, c byte) bool {
 	i := skipSpace(raw, 0)
-	return i < len(raw) && raw[i] == '{' && Check(raw, hardDepth) == nil
+	return i < len(raw) && raw[i] == c && Check(raw, hardDepth) == nil
 }
 
 func comma(b []byte) []byte {

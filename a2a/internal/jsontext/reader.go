@@ -172,6 +172,10 @@ func (r *Reader) Skip() {
 		return
 	}
 	b, i, depth := r.b, r.Offset(), 0
+	if i >= len(b) {
+		r.Fail(i, "is missing")
+		return
+	}
 	for {
 		switch b[i] {
 		case '"':
