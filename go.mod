@@ -101,3 +101,7 @@ require (
 )
 
 tool github.com/a-h/templ/cmd/templ
+
+require parley/interop/peer v0.0.0
+
+replace parley/interop/peer => ./interop/peer

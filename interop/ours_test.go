@@ -4,205 +4,256 @@ package interop
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"errors"
+	"iter"
+	"net/http"
 	"slices"
 	"strings"
-	"testing"
-	"time"
+
+	"github.com/google/uuid"
+
+	"parley/a2a"
+	"parley/a2aclient"
+	"parley/a2aclient/card"
+	"parley/interop/peer"
 )
 
-// TestOurClient has our command line call their agents, beside a running server.
-func TestOurClient(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	parley := filepath.Join(bin, "parley")
-	start(t, []string{parley, "serve", "--ui", "127.0.0.1:0", "--a2a", "127.0.0.1:0", "--data", data}, nil)
-	for _, server := range peers() {
-		t.Run(server.name, func(t *testing.T) {
-			t.Parallel()
-			url := start(t, server.serve, nil).ready["a2a"]
-			c := &ours{data: data}
-			step := func(name string, f func(t *testing.T)) {
-				note("our client", server.name, name, t.Run(name, f))
-			}
-
-			step("add", func(t *testing.T) {
-				out, err := run(t, c.args("agents", "add", "--yes", "--json", url), nil, "")
-				if err != nil {
-					t.Fatal(err)
-				}
-				var added []struct{ ID, Name, Speaks string }
-				if err := json.Unmarshal([]byte(out), &added); err != nil || len(added) != 1 {
-					t.Fatalf("%v in %s", err, out)
-				}
-				if c.agent = added[0].ID; !strings.Contains(added[0].Speaks, server.version) {
-					t.Errorf("it speaks %q; want %s", added[0].Speaks, server.version)
-				}
-			})
-			if c.agent == "" {
-				t.FailNow()
-			}
-			step("message", func(t *testing.T) { c.says(t, "echo hello 東京", "hello 東京", "") })
-			step("task", func(t *testing.T) { c.says(t, "task done well", "done well", "") })
-			step("stream", func(t *testing.T) {
-				var want strings.Builder
-				for i := range 20 {
-					want.WriteString("chunk " + itoa(i) + " 東;")
-				}
-				c.says(t, "stream", want.String(), "")
-			})
-			step("input-required", func(t *testing.T) { c.says(t, "ask", "You said blue", "blue\n") })
-			step("files", func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "bytes.bin")
-				all := make([]byte, 768)
-				for i := range all {
-					all[i] = byte(i)
-				}
-				if err := os.WriteFile(file, all, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				back := c.send(t, "", "files", "--file", file).files
-				if len(back) != 1 || !slices.Equal(back[0], all) {
-					t.Errorf("%d files came back, not the one that was sent", len(back))
-				}
-			})
-			step("cancel", func(t *testing.T) { c.cancels(t) })
-		})
-	}
+// ours is our client, behind the interface that the SDKs' clients have.
+type ours struct {
+	*a2aclient.Client
+	card *a2a.AgentCard
 }
 
-func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
-
-// ours is our command line, with one agent.
-type ours struct{ data, agent string }
-
-func (c *ours) args(a ...string) []string {
-	return append([]string{filepath.Join(bin, "parley"), "--data", c.data}, a...)
-}
-
-// heard is what `send --json` printed, folded.
-type heard struct {
-	text  string
-	state string
-	files [][]byte
-}
-
-// line is one line of `send --json`.
-type line struct {
-	Kind  string          `json:"kind"`
-	Run   string          `json:"run"`
-	State string          `json:"state"`
-	Event json.RawMessage `json:"event"`
-}
-
-// event is a StreamResponse of v1.0, as far as it matters here.
-type event struct {
-	Message        *parts
-	Task           *struct{ Artifacts []parts }
-	ArtifactUpdate *struct{ Artifact parts }
-}
-
-type parts struct {
-	Parts []struct {
-		Text string
-		Raw  []byte
-	}
-}
-
-func (h *heard) add(l *line) error {
-	if l.Kind == "end" {
-		h.state = l.State
-	}
-	if len(l.Event) == 0 {
+func dialOurs(ctx context.Context, d peer.Dial) (peer.Client, error) {
+	authorize := func(_ context.Context, r *http.Request) error {
+		if d.Token != "" {
+			r.Header.Set("Authorization", "Bearer "+d.Token)
+		}
 		return nil
 	}
-	var e event
-	if err := json.Unmarshal(l.Event, &e); err != nil {
-		return err
+	found, err := card.Find(ctx, d.URL, &card.Options{HTTP: http.DefaultClient, Authorize: authorize})
+	if err != nil {
+		return nil, err
 	}
-	var all []parts
-	switch {
-	case e.Message != nil:
-		all = []parts{*e.Message}
-	case e.Task != nil:
-		all = e.Task.Artifacts
-	case e.ArtifactUpdate != nil:
-		all = []parts{e.ArtifactUpdate.Artifact}
-	}
-	for _, a := range all {
-		for _, p := range a.Parts {
-			h.text += p.Text
-			if p.Raw != nil {
-				h.files = append(h.files, p.Raw)
-			}
+	f := found[0]
+	iface := f.Interface
+	if iface.Binding != d.Binding {
+		i := slices.IndexFunc(f.Card.Interfaces, func(i a2a.AgentInterface) bool { return i.Binding == d.Binding })
+		if i < 0 {
+			return nil, errors.New("the card offers no " + d.Binding)
 		}
+		iface = f.Card.Interfaces[i]
+	}
+	c, err := a2aclient.New(f.Card, iface, &a2aclient.Options{
+		HTTP: http.DefaultClient, Authorize: authorize, Extensions: []string{peer.Extension},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ours{c, f.Card}, nil
+}
+
+func (c *ours) Card(context.Context) (*peer.Card, error) { return fromCard(c.card), nil }
+
+func fromCard(c *a2a.AgentCard) *peer.Card {
+	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications}
+}
+
+func (c *ours) Extended(ctx context.Context) (*peer.Card, error) {
+	got, err := c.ExtendedCard(ctx)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return fromCard(got), nil
+}
+
+func request(m *peer.Message) *a2a.SendRequest {
+	r := &a2a.SendRequest{Message: a2a.Message{
+		ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: m.Task, ContextID: m.Context, Metadata: m.Metadata,
+		ReferenceTaskIDs: m.References, Parts: []a2a.Part{a2a.TextPart(m.Text)},
+	}}
+	r.Configuration.ReturnImmediately, r.Configuration.HistoryLength = m.NoWait, m.History
+	if m.Push != nil {
+		r.Configuration.Push = toPush(m.Push)
+	}
+	for _, p := range m.Parts {
+		q := a2a.Part{Kind: a2a.PartText, Text: p.Text, Filename: p.Name, MediaType: p.MediaType, Metadata: p.Metadata}
+		switch {
+		case p.Bytes != nil:
+			q.Kind, q.Raw = a2a.PartRaw, p.Bytes
+		case p.URL != "":
+			q.Kind, q.URL = a2a.PartURL, p.URL
+		case p.Data != nil:
+			q.Kind, q.Data = a2a.PartData, p.Data
+		}
+		r.Message.Parts = append(r.Message.Parts, q)
+	}
+	return r
+}
+
+func (c *ours) Send(ctx context.Context, m *peer.Message) (*peer.Event, error) {
+	e, err := c.Client.Send(ctx, request(m))
+	if err != nil {
+		return nil, failure(err)
+	}
+	return fromEvent(e), nil
+}
+
+func (c *ours) Stream(ctx context.Context, m *peer.Message) iter.Seq2[*peer.Event, error] {
+	return fromEvents(c.Client.Stream(ctx, request(m)))
+}
+
+func (c *ours) Subscribe(ctx context.Context, task string) iter.Seq2[*peer.Event, error] {
+	return fromEvents(c.Client.Subscribe(ctx, task))
+}
+
+func (c *ours) Get(ctx context.Context, task string, history *int) (*peer.Event, error) {
+	return fromTask(c.Client.Get(ctx, &a2a.GetRequest{ID: task, HistoryLength: history}))
+}
+
+func (c *ours) Cancel(ctx context.Context, task string) (*peer.Event, error) {
+	return fromTask(c.Client.Cancel(ctx, &a2a.CancelRequest{ID: task}))
+}
+
+func fromTask(t *a2a.Task, err error) (*peer.Event, error) {
+	if err != nil {
+		return nil, failure(err)
+	}
+	return fromEvent(t), nil
+}
+
+func (c *ours) List(ctx context.Context, talk string, size int, token string) ([]string, string, error) {
+	page, err := c.Client.List(ctx, &a2a.ListRequest{ContextID: talk, PageSize: size, PageToken: token})
+	if err != nil {
+		return nil, "", failure(err)
+	}
+	var ids []string
+	for _, t := range page.Tasks {
+		ids = append(ids, t.ID)
+	}
+	return ids, page.NextPageToken, nil
+}
+
+func toPush(p *peer.Push) *a2a.PushConfig {
+	c := &a2a.PushConfig{TaskID: p.Task, ID: p.ID, URL: p.URL, Token: p.Token}
+	if p.Scheme != "" {
+		c.Authentication = &a2a.PushAuthentication{Scheme: p.Scheme, Credentials: p.Credentials}
+	}
+	return c
+}
+
+func fromPush(c *a2a.PushConfig, err error) (*peer.Push, error) {
+	if err != nil {
+		return nil, failure(err)
+	}
+	return &peer.Push{Task: c.TaskID, ID: c.ID, URL: c.URL, Token: c.Token}, nil
+}
+
+func (c *ours) PushSet(ctx context.Context, p *peer.Push) (*peer.Push, error) {
+	return fromPush(c.SetPush(ctx, toPush(p)))
+}
+
+func (c *ours) PushGet(ctx context.Context, task, id string) (*peer.Push, error) {
+	return fromPush(c.GetPush(ctx, &a2a.PushGetRequest{TaskID: task, ID: id}))
+}
+
+func (c *ours) PushList(ctx context.Context, task string) ([]*peer.Push, error) {
+	page, err := c.ListPush(ctx, &a2a.PushListRequest{TaskID: task})
+	if err != nil {
+		return nil, failure(err)
+	}
+	var all []*peer.Push
+	for i := range page.Configs {
+		p, _ := fromPush(&page.Configs[i], nil)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (c *ours) PushDelete(ctx context.Context, task, id string) error {
+	if err := c.DeletePush(ctx, &a2a.PushDeleteRequest{TaskID: task, ID: id}); err != nil {
+		return failure(err)
 	}
 	return nil
 }
 
-func (c *ours) send(t *testing.T, stdin, text string, flags ...string) *heard {
-	t.Helper()
-	out, err := run(t, c.args(append([]string{"send", "--json", "--to", c.agent, text}, flags...)...), nil, stdin)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+// failure puts an error of our client into the words of package peer.
+func failure(err error) error {
+	f := &peer.Failure{Text: err.Error()}
+	var ae *a2a.Error
+	if !errors.As(err, &ae) {
+		return f
 	}
-	h := &heard{}
-	for dec := json.NewDecoder(strings.NewReader(out)); dec.More(); {
-		var l line
-		if err := dec.Decode(&l); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.add(&l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return h
+	f.Kind = map[a2a.ErrorKind]string{
+		a2a.KindTaskNotFound: "task-not-found", a2a.KindTaskNotCancelable: "task-not-cancelable",
+		a2a.KindPushNotSupported: "push-not-supported", a2a.KindUnsupportedOperation: "unsupported-operation",
+		a2a.KindTaskTerminal: "unsupported-operation", a2a.KindContentType: "content-type",
+		a2a.KindInvalidParams: "invalid-params", a2a.KindInvalidRequest: "invalid-request",
+		a2a.KindMethodNotFound: "method-not-found", a2a.KindExtendedCardNotSet: "extended-card-not-configured",
+		a2a.KindExtensionRequired: "extension-required", a2a.KindUnauthenticated: "unauthenticated",
+	}[ae.Kind]
+	return f
 }
 
-// says sends text and wants an answer.
-func (c *ours) says(t *testing.T, text, want, stdin string) {
-	t.Helper()
-	h := c.send(t, stdin, text)
-	if h.text != want || h.state != "TASK_STATE_COMPLETED" {
-		t.Errorf("answer %q in state %q; want %q, completed", h.text, h.state, want)
-	}
-}
-
-// cancels sends what takes long, cancels the run, and wants it to end canceled.
-func (c *ours) cancels(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	args := c.args("send", "--json", "--to", c.agent, "slow")
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait() //nolint:errcheck // a canceled task is a failure to it
-	asked := false
-	h := &heard{}
-	for dec := json.NewDecoder(out); ; {
-		var l line
-		if err := dec.Decode(&l); err != nil {
-			break
-		}
-		if err := h.add(&l); err != nil {
-			t.Fatal(err)
-		}
-		if !asked && l.Run != "" {
-			asked = true
-			if _, err := run(t, c.args("task", "cancel", l.Run), nil, ""); err != nil {
-				t.Fatal(err)
+func fromEvents(from iter.Seq2[a2a.Event, error]) iter.Seq2[*peer.Event, error] {
+	return func(yield func(*peer.Event, error) bool) {
+		for e, err := range from {
+			if err != nil {
+				yield(nil, failure(err))
+				return
+			}
+			if !yield(fromEvent(e), nil) {
+				return
 			}
 		}
 	}
-	if !asked || h.state != "TASK_STATE_CANCELED" {
-		t.Errorf("asked to cancel: %t; ended in state %q", asked, h.state)
+}
+
+func fromEvent(e a2a.Event) *peer.Event {
+	switch e := e.(type) {
+	case *a2a.Message:
+		return &peer.Event{Kind: "message", Task: e.TaskID, Context: e.ContextID, Said: fromParts(e.Parts)}
+	case *a2a.Task:
+		out := &peer.Event{
+			Kind: "task", Task: e.ID, Context: e.ContextID, State: word(e.Status.State), Said: said(e.Status), History: len(e.History),
+		}
+		for _, a := range e.Artifacts {
+			out.Artifacts = append(out.Artifacts, fromArtifact(a))
+		}
+		return out
+	case *a2a.StatusUpdate:
+		return &peer.Event{Kind: "status", Task: e.TaskID, Context: e.ContextID, State: word(e.Status.State), Said: said(e.Status)}
+	case *a2a.ArtifactUpdate:
+		return &peer.Event{
+			Kind: "artifact", Task: e.TaskID, Context: e.ContextID, Append: e.Append, Last: e.LastChunk,
+			Artifacts: []peer.Artifact{fromArtifact(e.Artifact)},
+		}
 	}
+	return &peer.Event{}
+}
+
+func fromArtifact(a a2a.Artifact) peer.Artifact {
+	return peer.Artifact{ID: a.ID, Name: a.Name, Parts: fromParts(a.Parts)}
+}
+
+func said(s a2a.TaskStatus) []peer.Part {
+	if s.Message == nil {
+		return nil
+	}
+	return fromParts(s.Message.Parts)
+}
+
+// word turns TASK_STATE_INPUT_REQUIRED into input-required.
+func word(s a2a.TaskState) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(string(s), "TASK_STATE_"), "_", "-"))
+}
+
+func fromParts(in []a2a.Part) []peer.Part {
+	var out []peer.Part
+	for _, p := range in {
+		out = append(out, peer.Part{
+			Text: p.Text, Bytes: p.Raw, URL: p.URL, Data: p.Data, Name: p.Filename, MediaType: p.MediaType, Metadata: p.Metadata,
+		})
+	}
+	return out
 }

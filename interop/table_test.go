@@ -3,85 +3,178 @@
 package interop
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
+
+	"parley/interop/peer"
 )
 
-// tables are the columns that note knows, in order, with their titles.
+// tables are the tables of docs/interop.md, in order, with their titles.
 var tables = [][2]string{
-	{"demo agents", "Their clients, the demo agents"},
-	{"gateway", "Their clients, the demo agents through the gateway `/agents/{id}`"},
-	{"own agent", "Their clients, Parley's own agent"},
-	{"our client", "Our client, their agents"},
+	{"direct", "Their clients, our agent"},
+	{"gateway", "Their clients, our agent through the gateway `/agents/{id}`"},
+	{"own", "Their clients, Parley's own agent"},
+	{"ours", "Our client, their agents"},
+	{"peers", "Their clients, their own agents"},
 }
 
-// results are the outcomes of all checks; rows in the order they were first seen.
-var results struct {
-	sync.Mutex
-	rows map[string][]string
-	ok   map[[3]string]bool // table, row, peer
+// A cell is one place in a table.
+type cell struct {
+	table, sdk, binding, check string
 }
 
-// note keeps one outcome. table "" keeps nothing.
-func note(table, peer, row string, ok bool) {
-	if table == "" {
+// results are the outcomes of all checks.
+var results = &table{cells: map[cell]string{}}
+
+type table struct {
+	mu    sync.Mutex
+	cells map[cell]string
+}
+
+// note keeps the outcome of a check, and fails the test where it is our fault.
+func note(t *testing.T, c cell, err error) {
+	t.Helper()
+	n := defectOf(c)
+	var outcome string
+	switch {
+	case errors.Is(err, peer.ErrNone):
+		outcome = "–"
+	case err == nil && n > 0 && !defects[n-1].sometimes:
+		t.Errorf("passed; defect %d is no longer true: %s", n, defects[n-1].evidence)
+		outcome = "yes"
+	case n > 0:
+		outcome = fmt.Sprintf("[%d](#defects)", n)
+		t.Logf("a defect of the peer: %s: %v", defects[n-1].evidence, err)
+	case err == nil:
+		outcome = "yes"
+	case c.table == "peers":
+		outcome = "no"
+		t.Log(err)
+	default:
+		outcome = "**no**"
+		t.Error(err)
+	}
+	if c.table == "" {
 		return
 	}
-	results.Lock()
-	defer results.Unlock()
-	if results.ok == nil {
-		results.ok, results.rows = map[[3]string]bool{}, map[string][]string{}
-	}
-	if !slices.Contains(results.rows[table], row) {
-		results.rows[table] = append(results.rows[table], row)
-	}
-	results.ok[[3]string{table, row, peer}] = ok
+	results.mu.Lock()
+	defer results.mu.Unlock()
+	results.cells[c] = outcome
 }
 
-// writeTable replaces everything after the line "<!-- results -->" of a file.
-func writeTable(path string) error {
+const mark = "<!-- results -->\n"
+
+// compare compares the file, from the mark on, with the results, or writes them there. It prints the tables.
+func (r *table) compare(path string, update bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	const mark = "<!-- results -->\n"
-	head, _, ok := strings.Cut(string(old), mark)
+	head, had, ok := strings.Cut(string(old), mark)
 	if !ok {
 		return fmt.Errorf("%s has no line %q", path, strings.TrimSpace(mark))
 	}
-	var b strings.Builder
-	b.WriteString(head + mark)
-	for _, t := range tables {
-		table, title := t[0], t[1]
-		if len(results.rows[table]) == 0 {
-			return fmt.Errorf("nothing was checked for %q: run all tests to write the tables", table)
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n| check |", title)
-		for _, p := range peers() {
-			fmt.Fprintf(&b, " %s |", p.name)
-		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(peers())) + "\n")
-		for _, row := range results.rows[table] {
-			fmt.Fprintf(&b, "| %s |", row)
-			for _, p := range peers() {
-				ok, ran := results.ok[[3]string{table, row, p.name}]
-				fmt.Fprintf(&b, " %s |", outcome(ok, ran))
-			}
-			b.WriteByte('\n')
-		}
+	now := r.render()
+	fmt.Print(now)
+	if update {
+		return os.WriteFile(path, []byte(head+mark+now), 0o644)
 	}
-	return os.WriteFile(path, []byte(b.String()), 0o644)
+	if had != now {
+		return fmt.Errorf("%s is not what was measured: %s\nmake interop ARGS=-update writes it", path, difference(had, now))
+	}
+	return nil
 }
 
-func outcome(ok, ran bool) string {
-	switch {
-	case !ran:
-		return "–" // not in that version
-	case ok:
-		return "yes"
+func difference(had, now string) string {
+	a, b := strings.Split(had, "\n"), strings.Split(now, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("\n- %s\n+ %s", a[i], b[i])
+		}
 	}
-	return "**no**"
+	return "one of them is longer"
+}
+
+// render writes a table per dialect, with a column per SDK and binding.
+func (r *table) render() string {
+	var b strings.Builder
+	for _, t := range tables {
+		fmt.Fprintf(&b, "\n## %s\n", t[1])
+		for _, family := range families {
+			r.renderOne(&b, t[0], family)
+		}
+	}
+	b.WriteString("\n## Defects\n\n")
+	for i, d := range defects {
+		fmt.Fprintf(&b, "%d. %s%s as %s: %s. %s\n", i+1, d.sdk, strings.TrimRight(" "+d.binding, " "), d.role, strings.Join(d.checks, "; "), d.evidence)
+	}
+	return b.String()
+}
+
+// families are the dialects that share a table.
+var families = []struct {
+	title    string
+	versions []string
+}{
+	{"v0.1", []string{"0.1"}},
+	{"v0.2 and v0.3, JSON-RPC", []string{"0.2", "0.3"}},
+	{"v0.2 and v0.3, HTTP+JSON and gRPC", []string{"0.2", "0.3"}},
+	{"v1.0", []string{"1.0"}},
+}
+
+func (r *table) renderOne(b *strings.Builder, name string, family struct {
+	title    string
+	versions []string
+},
+) {
+	var columns []pairing
+	for _, p := range pairings() {
+		rpc := p.binding == peer.JSONRPC
+		if slices.Contains(family.versions, p.version) && (len(family.versions) == 1 || rpc == strings.HasSuffix(family.title, "JSON-RPC")) {
+			columns = append(columns, p)
+		}
+	}
+	var rows []string
+	for _, c := range rowOrder() {
+		if slices.ContainsFunc(columns, func(p pairing) bool { return r.cells[cell{name, p.name, p.binding, c}] != "" }) {
+			rows = append(rows, c)
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n### %s\n\n| |", family.title)
+	for _, p := range columns {
+		fmt.Fprintf(b, " %s<br>%s |", p.name, p.binding)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, row := range rows {
+		fmt.Fprintf(b, "| %s |", row)
+		for _, p := range columns {
+			outcome := r.cells[cell{name, p.name, p.binding, row}]
+			if outcome == "" {
+				outcome = "–"
+			}
+			fmt.Fprintf(b, " %s |", outcome)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// rowOrder is the order in which checks are written.
+func rowOrder() []string {
+	rows := []string{"connect"}
+	full := &round{script: obey, refused: func(context.Context) error { return nil }}
+	for _, c := range checks(full) {
+		rows = append(rows, c.name)
+	}
+	return rows
 }

@@ -2,17 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2aclient"
 	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
-	"parley/interop/check"
+	"parley/interop/peer"
 )
 
 type client struct {
@@ -20,115 +23,170 @@ type client struct {
 	card *a2a.AgentCard
 }
 
-const session = a2aclient.SessionID("check")
+const session = a2aclient.SessionID("peer")
 
-func dial(ctx context.Context, url, token string) (check.Client, error) {
-	card, err := agentcard.DefaultResolver.Resolve(ctx, url)
+func dial(ctx context.Context, d *peer.Dial) (peer.Client, error) {
+	card, err := agentcard.DefaultResolver.Resolve(ctx, d.URL)
 	var status *agentcard.ErrStatusNotOK
 	if errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized { // the card, too, is for callers with a token
-		card, err = agentcard.DefaultResolver.Resolve(ctx, url, agentcard.WithRequestHeader("Authorization", "Bearer "+token))
+		card, err = agentcard.DefaultResolver.Resolve(ctx, d.URL, agentcard.WithRequestHeader("Authorization", "Bearer "+d.Token))
 	}
 	if err != nil {
 		return nil, err
 	}
+	if string(card.PreferredTransport) != d.Binding {
+		i := slices.IndexFunc(card.AdditionalInterfaces, func(i a2a.AgentInterface) bool { return string(i.Transport) == d.Binding })
+		if i < 0 {
+			return nil, fmt.Errorf("the card offers no %s", d.Binding)
+		}
+		card.PreferredTransport, card.URL = card.AdditionalInterfaces[i].Transport, card.AdditionalInterfaces[i].URL
+	}
+	card.AdditionalInterfaces = nil
 	secrets := a2aclient.NewInMemoryCredentialsStore()
 	for name := range card.SecuritySchemes {
-		secrets.Set(session, name, a2aclient.AuthCredential(token))
+		secrets.Set(session, name, a2aclient.AuthCredential(d.Token))
 	}
-	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithInterceptors(&a2aclient.AuthInterceptor{Service: secrets}))
+	with := a2aclient.CallMeta{}
+	if len(d.Extensions) > 0 {
+		with.Append("X-A2A-Extensions", d.Extensions...)
+	}
+	c, err := a2aclient.NewFromCard(ctx, card,
+		a2aclient.WithInterceptors(&a2aclient.AuthInterceptor{Service: secrets}, a2aclient.NewStaticCallMetaInjector(with)),
+		a2aclient.WithGRPCTransport(grpc.WithTransportCredentials(insecure.NewCredentials())))
 	if err != nil {
 		return nil, err
 	}
 	return &client{c, card}, nil
 }
 
-func in(ctx context.Context) context.Context { return a2aclient.WithSessionID(ctx, session) }
-
-func (c *client) Card(context.Context) (check.Card, error) {
-	return check.Card{Name: c.card.Name, Skills: len(c.card.Skills), Streaming: c.card.Capabilities.Streaming}, nil
+func (c *client) in(ctx context.Context) context.Context {
+	return a2aclient.WithSessionID(ctx, session)
 }
 
-func request(m check.Message) *a2a.MessageSendParams {
-	msg := a2a.NewMessage(a2a.MessageRoleUser, a2a.TextPart{Text: m.Text})
-	msg.TaskID, msg.ContextID = a2a.TaskID(m.TaskID), m.ContextID
-	for _, p := range m.More {
-		switch {
-		case p.Data != nil:
-			msg.Parts = append(msg.Parts, a2a.DataPart{Data: p.Data.(map[string]any)})
-		default:
-			msg.Parts = append(msg.Parts, a2a.FilePart{File: a2a.FileBytes{
-				FileMeta: a2a.FileMeta{Name: p.Name, MimeType: p.MediaType},
-				Bytes:    base64.StdEncoding.EncodeToString(p.Bytes),
-			}})
-		}
-	}
-	blocking := !m.NoWait
-	return &a2a.MessageSendParams{Message: msg, Config: &a2a.MessageSendConfig{Blocking: &blocking}}
+func (c *client) Card(context.Context) (*peer.Card, error) { return card(c.card), nil }
+
+func card(c *a2a.AgentCard) *peer.Card {
+	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications}
 }
 
-func (c *client) Send(ctx context.Context, m check.Message) (*check.Reply, error) {
-	r, err := c.SendMessage(in(ctx), request(m))
+func (c *client) Extended(ctx context.Context) (*peer.Card, error) {
+	e, err := c.GetAgentCard(c.in(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if msg, ok := r.(*a2a.Message); ok {
-		return &check.Reply{Message: true, TaskID: string(msg.TaskID), ContextID: msg.ContextID, Parts: parts(msg.Parts)}, nil
-	}
-	return reply(r.(*a2a.Task)), nil
+	return card(e), nil
 }
 
-func (c *client) Stream(ctx context.Context, m check.Message) iter.Seq2[*check.Event, error] {
-	return events(c.SendStreamingMessage(in(ctx), request(m)))
-}
-
-func (c *client) Subscribe(ctx context.Context, task string) iter.Seq2[*check.Event, error] {
-	return events(c.ResubscribeToTask(in(ctx), &a2a.TaskIDParams{ID: a2a.TaskID(task)}))
-}
-
-func (c *client) Get(ctx context.Context, task string) (*check.Reply, error) {
-	t, err := c.GetTask(in(ctx), &a2a.TaskQueryParams{ID: a2a.TaskID(task)})
+func request(m *peer.Message) (*a2a.MessageSendParams, error) {
+	more, err := toParts(m.Parts)
 	if err != nil {
 		return nil, err
 	}
-	return reply(t), nil
+	msg := a2a.NewMessage(a2a.MessageRoleUser, append(a2a.ContentParts{a2a.TextPart{Text: m.Text}}, more...)...)
+	msg.TaskID, msg.ContextID = a2a.TaskID(m.Task), m.Context
+	json.Unmarshal(m.Metadata, &msg.Metadata)
+	for _, id := range m.References {
+		msg.ReferenceTasks = append(msg.ReferenceTasks, a2a.TaskID(id))
+	}
+	block := !m.NoWait
+	config := &a2a.MessageSendConfig{Blocking: &block, HistoryLength: m.History}
+	if m.Push != nil {
+		config.PushConfig = &toPush(m.Push).Config
+	}
+	return &a2a.MessageSendParams{Message: msg, Config: config}, nil
 }
 
-func (c *client) Cancel(ctx context.Context, task string) (*check.Reply, error) {
-	t, err := c.CancelTask(in(ctx), &a2a.TaskIDParams{ID: a2a.TaskID(task)})
+func (c *client) Send(ctx context.Context, m *peer.Message) (*peer.Event, error) {
+	p, err := request(m)
 	if err != nil {
 		return nil, err
 	}
-	return reply(t), nil
+	r, err := c.SendMessage(c.in(ctx), p)
+	if err != nil {
+		return nil, err
+	}
+	return event(r), nil
+}
+
+func (c *client) Stream(ctx context.Context, m *peer.Message) iter.Seq2[*peer.Event, error] {
+	p, err := request(m)
+	if err != nil {
+		return peer.Fail(err)
+	}
+	return events(c.SendStreamingMessage(c.in(ctx), p))
+}
+
+func (c *client) Subscribe(ctx context.Context, task string) iter.Seq2[*peer.Event, error] {
+	return events(c.ResubscribeToTask(c.in(ctx), &a2a.TaskIDParams{ID: a2a.TaskID(task)}))
+}
+
+func (c *client) Get(ctx context.Context, task string, history *int) (*peer.Event, error) {
+	t, err := c.GetTask(c.in(ctx), &a2a.TaskQueryParams{ID: a2a.TaskID(task), HistoryLength: history})
+	if err != nil {
+		return nil, err
+	}
+	return event(t), nil
+}
+
+func (c *client) Cancel(ctx context.Context, task string) (*peer.Event, error) {
+	t, err := c.CancelTask(c.in(ctx), &a2a.TaskIDParams{ID: a2a.TaskID(task)})
+	if err != nil {
+		return nil, err
+	}
+	return event(t), nil
 }
 
 func (c *client) List(context.Context, string, int, string) ([]string, string, error) {
-	return nil, "", check.ErrNotInThisVersion
+	return nil, "", peer.ErrNone
 }
 
-func (c *client) Push(ctx context.Context, task, url string) error {
-	_, err := c.SetTaskPushConfig(in(ctx), &a2a.TaskPushConfig{TaskID: a2a.TaskID(task), Config: a2a.PushConfig{URL: url}})
-	return err
-}
-
-func (c *client) Kind(err error) string {
-	for kind, is := range map[string]error{
-		"task-not-found":        a2a.ErrTaskNotFound,
-		"task-not-cancelable":   a2a.ErrTaskNotCancelable,
-		"push-not-supported":    a2a.ErrPushNotificationNotSupported,
-		"unsupported-operation": a2a.ErrUnsupportedOperation,
-		"invalid-params":        a2a.ErrInvalidParams,
-		"invalid-request":       a2a.ErrInvalidRequest,
-		"unauthenticated":       a2a.ErrUnauthenticated,
-	} {
-		if errors.Is(err, is) {
-			return kind
-		}
+func toPush(p *peer.Push) *a2a.TaskPushConfig {
+	c := &a2a.TaskPushConfig{TaskID: a2a.TaskID(p.Task), Config: a2a.PushConfig{ID: p.ID, URL: p.URL, Token: p.Token}}
+	if p.Scheme != "" {
+		c.Config.Auth = &a2a.PushAuthInfo{Schemes: []string{p.Scheme}, Credentials: p.Credentials}
 	}
-	return ""
+	return c
 }
 
-func events(from iter.Seq2[a2a.Event, error]) iter.Seq2[*check.Event, error] {
-	return func(yield func(*check.Event, error) bool) {
+func fromPush(c *a2a.TaskPushConfig) *peer.Push {
+	p := &peer.Push{Task: string(c.TaskID), ID: c.Config.ID, URL: c.Config.URL, Token: c.Config.Token}
+	if a := c.Config.Auth; a != nil && len(a.Schemes) > 0 {
+		p.Scheme, p.Credentials = a.Schemes[0], a.Credentials
+	}
+	return p
+}
+
+func (c *client) PushSet(ctx context.Context, p *peer.Push) (*peer.Push, error) {
+	got, err := c.SetTaskPushConfig(c.in(ctx), toPush(p))
+	if err != nil {
+		return nil, err
+	}
+	return fromPush(got), nil
+}
+
+func (c *client) PushGet(ctx context.Context, task, id string) (*peer.Push, error) {
+	got, err := c.GetTaskPushConfig(c.in(ctx), &a2a.GetTaskPushConfigParams{TaskID: a2a.TaskID(task), ConfigID: id})
+	if err != nil {
+		return nil, err
+	}
+	return fromPush(got), nil
+}
+
+func (c *client) PushList(ctx context.Context, task string) ([]*peer.Push, error) {
+	all, err := c.ListTaskPushConfig(c.in(ctx), &a2a.ListTaskPushConfigParams{TaskID: a2a.TaskID(task)})
+	var out []*peer.Push
+	for _, p := range all {
+		out = append(out, fromPush(p))
+	}
+	return out, err
+}
+
+func (c *client) PushDelete(ctx context.Context, task, id string) error {
+	return c.DeleteTaskPushConfig(c.in(ctx), &a2a.DeleteTaskPushConfigParams{TaskID: a2a.TaskID(task), ConfigID: id})
+}
+
+func events(from iter.Seq2[a2a.Event, error]) iter.Seq2[*peer.Event, error] {
+	return func(yield func(*peer.Event, error) bool) {
 		for e, err := range from {
 			if err != nil {
 				yield(nil, err)
@@ -139,66 +197,4 @@ func events(from iter.Seq2[a2a.Event, error]) iter.Seq2[*check.Event, error] {
 			}
 		}
 	}
-}
-
-func event(e a2a.Event) *check.Event {
-	info := e.TaskInfo()
-	out := &check.Event{TaskID: string(info.TaskID), ContextID: info.ContextID}
-	switch e := e.(type) {
-	case *a2a.Message:
-		out.Kind, out.Parts = "message", parts(e.Parts)
-	case *a2a.Task:
-		r := reply(e)
-		out.Kind, out.State, out.Parts = "task", r.State, r.Parts
-	case *a2a.TaskStatusUpdateEvent:
-		out.Kind, out.State, out.Parts = "status", state(e.Status.State), said(e.Status)
-	case *a2a.TaskArtifactUpdateEvent:
-		out.Kind, out.Artifact, out.Append, out.Parts = "artifact", string(e.Artifact.ID), e.Append, parts(e.Artifact.Parts)
-	}
-	return out
-}
-
-func reply(t *a2a.Task) *check.Reply {
-	r := &check.Reply{TaskID: string(t.ID), ContextID: t.ContextID, State: state(t.Status.State)}
-	for _, a := range t.Artifacts {
-		r.Parts = append(r.Parts, parts(a.Parts)...)
-	}
-	if len(r.Parts) == 0 {
-		r.Parts = said(t.Status)
-	}
-	return r
-}
-
-// said returns what stands in a status that ends a task well.
-func said(s a2a.TaskStatus) []check.Part {
-	if s.Message == nil || s.State != a2a.TaskStateCompleted {
-		return nil
-	}
-	return parts(s.Message.Parts)
-}
-
-func state(s a2a.TaskState) string { return strings.ToLower(string(s)) }
-
-func parts(in a2a.ContentParts) []check.Part {
-	var out []check.Part
-	for _, p := range in {
-		switch p := p.(type) {
-		case a2a.TextPart:
-			out = append(out, check.Part{Text: p.Text})
-		case a2a.DataPart:
-			out = append(out, check.Part{Data: p.Data})
-		case a2a.FilePart:
-			switch f := p.File.(type) {
-			case a2a.FileBytes:
-				b, err := base64.StdEncoding.DecodeString(f.Bytes)
-				if err != nil {
-					b = []byte("not base64: " + f.Bytes)
-				}
-				out = append(out, check.Part{Bytes: b, Name: f.Name, MediaType: f.MimeType})
-			case a2a.FileURI:
-				out = append(out, check.Part{URL: f.URI, Name: f.Name, MediaType: f.MimeType})
-			}
-		}
-	}
-	return out
 }

@@ -13,10 +13,10 @@ require (
 	golang.org/x/text v0.26.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20250715232539-7130f93afb79 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20250715232539-7130f93afb79 // indirect
-	google.golang.org/grpc v1.73.0 // indirect
+	google.golang.org/grpc v1.73.0
 	google.golang.org/protobuf v1.36.6 // indirect
 )
 
-require parley/interop/check v0.0.0
+require parley/interop/peer v0.0.0
 
-replace parley/interop/check => ../check
+replace parley/interop/peer => ../peer

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,11 +12,16 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/a2a"
+	"github.com/a2aproject/a2a-go/a2agrpc"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/a2aproject/a2a-go/a2asrv/push"
+	"google.golang.org/grpc"
+
+	"parley/interop/peer"
 )
 
-// agent obeys the first word of a message: echo, task, stream, ask, slow, files.
+// agent obeys the first word of a message, as the harness's own agent does.
 type agent struct {
 	mu      sync.Mutex
 	running map[a2a.TaskID]context.CancelFunc
@@ -24,8 +29,16 @@ type agent struct {
 
 func (ag *agent) Execute(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
 	word, rest, _ := strings.Cut(text(rc.Message.Parts), " ")
-	if rc.StoredTask != nil && rc.StoredTask.Status.State == a2a.TaskStateInputRequired {
-		return ag.finish(ctx, rc, q, a2a.TextPart{Text: "You said " + text(rc.Message.Parts)})
+	chunk := func(id string, more, last bool, parts ...a2a.Part) error {
+		e := a2a.NewArtifactUpdateEvent(rc, a2a.ArtifactID(id), parts...)
+		e.Append, e.LastChunk, e.Artifact.Name = more, last, id
+		return q.Write(ctx, e)
+	}
+	finish := func(parts ...a2a.Part) error {
+		return errors.Join(chunk("result", false, true, parts...), status(ctx, rc, q, a2a.TaskStateCompleted, ""))
+	}
+	if t := rc.StoredTask; t != nil && (t.Status.State == a2a.TaskStateInputRequired || t.Status.State == a2a.TaskStateAuthRequired) {
+		return finish(a2a.TextPart{Text: "You said " + text(rc.Message.Parts)})
 	}
 	if word == "echo" {
 		reply := a2a.NewMessage(a2a.MessageRoleAgent, a2a.TextPart{Text: rest})
@@ -37,55 +50,56 @@ func (ag *agent) Execute(ctx context.Context, rc *a2asrv.RequestContext, q event
 	}
 	switch word {
 	case "task":
-		return ag.finish(ctx, rc, q, a2a.TextPart{Text: rest})
-	case "stream":
-		return ag.stream(ctx, rc, q)
-	case "ask":
-		e := a2a.NewStatusUpdateEvent(rc, a2a.TaskStateInputRequired, a2a.NewMessageForTask(a2a.MessageRoleAgent, rc, a2a.TextPart{Text: "Which colour?"}))
-		e.Final = true
-		return q.Write(ctx, e)
-	case "slow":
-		return ag.slow(ctx, rc, q)
-	case "files":
-		return ag.finish(ctx, rc, q, rc.Message.Parts[1:]...)
-	}
-	e := a2a.NewStatusUpdateEvent(rc, a2a.TaskStateFailed, a2a.NewMessageForTask(a2a.MessageRoleAgent, rc, a2a.TextPart{Text: "I do not know " + word}))
-	e.Final = true
-	return q.Write(ctx, e)
-}
-
-func (ag *agent) finish(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue, parts ...a2a.Part) error {
-	if err := q.Write(ctx, a2a.NewArtifactEvent(rc, parts...)); err != nil {
-		return err
-	}
-	return ag.end(ctx, rc, q, a2a.TaskStateCompleted)
-}
-
-func (ag *agent) end(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue, s a2a.TaskState) error {
-	e := a2a.NewStatusUpdateEvent(rc, s, nil)
-	e.Final = true
-	return q.Write(ctx, e)
-}
-
-func (ag *agent) stream(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
-	if err := q.Write(ctx, a2a.NewStatusUpdateEvent(rc, a2a.TaskStateWorking, nil)); err != nil {
-		return err
-	}
-	var id a2a.ArtifactID
-	for i := range 20 {
-		chunk := a2a.TextPart{Text: fmt.Sprintf("chunk %d 東;", i)}
-		e := a2a.NewArtifactUpdateEvent(rc, id, chunk)
-		if id == "" {
-			e = a2a.NewArtifactEvent(rc, chunk)
-			id = e.Artifact.ID
+		return finish(a2a.TextPart{Text: rest})
+	case "parts":
+		return finish(rc.Message.Parts[1:]...)
+	case "metadata":
+		return finish(a2a.DataPart{Data: rc.Message.Metadata})
+	case "refer":
+		var ids []string
+		for _, id := range rc.Message.ReferenceTasks {
+			ids = append(ids, string(id))
 		}
-		e.LastChunk = i == 19
-		if err := q.Write(ctx, e); err != nil {
+		return finish(a2a.TextPart{Text: strings.Join(ids, " ")})
+	case "extensions":
+		asked := ""
+		if x, ok := a2asrv.ExtensionsFrom(ctx); ok {
+			asked = strings.Join(x.RequestedURIs(), " ")
+		}
+		return finish(a2a.TextPart{Text: asked})
+	case "artifacts":
+		return errors.Join(
+			chunk("first", false, false, a2a.TextPart{Text: "one "}), chunk("first", true, true, a2a.TextPart{Text: "two "}),
+			chunk("second", false, false, a2a.TextPart{Text: "draft"}), chunk("second", false, true, a2a.TextPart{Text: "final"}),
+			status(ctx, rc, q, a2a.TaskStateCompleted, ""))
+	case "stream":
+		if err := status(ctx, rc, q, a2a.TaskStateWorking, ""); err != nil {
 			return err
 		}
-		time.Sleep(20 * time.Millisecond)
+		for i := range 20 {
+			if err := chunk("text", i > 0, i == 19, a2a.TextPart{Text: fmt.Sprintf("chunk %d 東;", i)}); err != nil {
+				return err
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return status(ctx, rc, q, a2a.TaskStateCompleted, "")
+	case "ask":
+		return status(ctx, rc, q, a2a.TaskStateInputRequired, "Which colour?")
+	case "auth":
+		return status(ctx, rc, q, a2a.TaskStateAuthRequired, "Sign in first.")
+	case "slow":
+		return ag.slow(ctx, rc, q)
 	}
-	return ag.end(ctx, rc, q, a2a.TaskStateCompleted)
+	return status(ctx, rc, q, a2a.TaskStateFailed, "I do not know "+word)
+}
+
+func status(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue, s a2a.TaskState, words string) error {
+	e := a2a.NewStatusUpdateEvent(rc, s, nil)
+	if words != "" {
+		e.Status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, rc, a2a.TextPart{Text: words})
+	}
+	e.Final = s.Terminal() || s == a2a.TaskStateInputRequired || s == a2a.TaskStateAuthRequired
+	return q.Write(ctx, e)
 }
 
 func (ag *agent) slow(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
@@ -94,7 +108,7 @@ func (ag *agent) slow(ctx context.Context, rc *a2asrv.RequestContext, q eventque
 	ag.mu.Lock()
 	ag.running[rc.TaskID] = cancel
 	ag.mu.Unlock()
-	if err := q.Write(ctx, a2a.NewStatusUpdateEvent(rc, a2a.TaskStateWorking, nil)); err != nil {
+	if err := status(ctx, rc, q, a2a.TaskStateWorking, ""); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -102,7 +116,7 @@ func (ag *agent) slow(ctx context.Context, rc *a2asrv.RequestContext, q eventque
 }
 
 func (ag *agent) Cancel(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
-	err := ag.end(ctx, rc, q, a2a.TaskStateCanceled)
+	err := status(ctx, rc, q, a2a.TaskStateCanceled, "")
 	ag.mu.Lock()
 	defer ag.mu.Unlock()
 	if stop := ag.running[rc.TaskID]; stop != nil {
@@ -120,22 +134,45 @@ func text(parts a2a.ContentParts) string {
 	return ""
 }
 
-func serve() {
+func serve(binding string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	url := "http://" + l.Addr().String() + "/"
+	base := "http://" + l.Addr().String() + "/"
+	at := base
+	var rpc net.Listener
+	if binding == peer.GRPC {
+		if rpc, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return err
+		}
+		at = rpc.Addr().String()
+	}
 	card := &a2a.AgentCard{
-		Name: "Go SDK v0.3", Description: "A peer on a2a-go.", Version: "1", ProtocolVersion: string(a2a.Version), URL: url,
-		PreferredTransport: a2a.TransportProtocolJSONRPC, Capabilities: a2a.AgentCapabilities{Streaming: true},
+		Name: "Go SDK v0.3", Description: "A peer on a2a-go.", Version: "1", ProtocolVersion: string(a2a.Version), URL: at,
+		PreferredTransport: a2a.TransportProtocol(binding), SupportsAuthenticatedExtendedCard: true,
+		Capabilities: a2a.AgentCapabilities{
+			Streaming: true, PushNotifications: true, Extensions: []a2a.AgentExtension{{URI: peer.Extension}},
+		},
 		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
 	}
-	h := a2asrv.NewHandler(&agent{running: map[a2a.TaskID]context.CancelFunc{}}, a2asrv.WithLogger(slog.New(slog.DiscardHandler)))
+	extended := *card
+	extended.Name += ", extended"
+	h := a2asrv.NewHandler(&agent{running: map[a2a.TaskID]context.CancelFunc{}}, a2asrv.WithLogger(slog.New(slog.DiscardHandler)),
+		a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil)), a2asrv.WithExtendedAgentCard(&extended))
 	mux := http.NewServeMux()
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(h))
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card))
-	fmt.Println("ready", url)
-	log.Fatal(http.Serve(l, mux))
+	switch binding {
+	case peer.JSONRPC:
+		mux.Handle("/", a2asrv.NewJSONRPCHandler(h))
+	case peer.GRPC:
+		s := grpc.NewServer()
+		a2agrpc.NewHandler(h).RegisterWith(s)
+		go s.Serve(rpc)
+	default:
+		return fmt.Errorf("a2a-go 0.3 has no %s", binding)
+	}
+	fmt.Println("ready", base)
+	return http.Serve(l, mux)
 }

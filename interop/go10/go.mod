@@ -11,6 +11,18 @@ require (
 	golang.org/x/sync v0.20.0 // indirect
 )
 
-require parley/interop/check v0.0.0
+require (
+	google.golang.org/grpc v1.82.1
+	parley/interop/peer v0.0.0
+)
 
-replace parley/interop/check => ../check
+require (
+	golang.org/x/net v0.55.0 // indirect
+	golang.org/x/sys v0.45.0 // indirect
+	golang.org/x/text v0.37.0 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20260427160629-7cedc36a6bc4 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260427160629-7cedc36a6bc4 // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
+)
+
+replace parley/interop/peer => ../peer

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,10 +11,15 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/push"
+	"google.golang.org/grpc"
+
+	"parley/interop/peer"
 )
 
-// agent obeys the first word of a message: echo, task, stream, ask, slow, files.
+// agent obeys the first word of a message, as the harness's own agent does.
 type agent struct{}
 
 func (agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -25,12 +29,18 @@ func (agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 		say := func(s a2a.TaskState, words string) bool {
 			return emit(a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(words))))
 		}
+		chunk := func(id string, more, last bool, parts ...*a2a.Part) bool {
+			e := a2a.NewArtifactUpdateEvent(ec, a2a.ArtifactID(id), parts...)
+			e.Append, e.LastChunk, e.Artifact.Name = more, last, id
+			return emit(e)
+		}
+		complete := func() { emit(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil)) }
 		finish := func(parts ...*a2a.Part) {
-			if emit(a2a.NewArtifactEvent(ec, parts...)) {
-				emit(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil))
+			if chunk("result", false, true, parts...) {
+				complete()
 			}
 		}
-		if ec.StoredTask != nil && ec.StoredTask.Status.State == a2a.TaskStateInputRequired {
+		if t := ec.StoredTask; t != nil && (t.Status.State == a2a.TaskStateInputRequired || t.Status.State == a2a.TaskStateAuthRequired) {
 			finish(a2a.NewTextPart("You said " + text(ec.Message.Parts)))
 			return
 		}
@@ -46,10 +56,41 @@ func (agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 		switch word {
 		case "task":
 			finish(a2a.NewTextPart(rest))
+		case "parts":
+			finish(ec.Message.Parts[1:]...)
+		case "metadata":
+			finish(a2a.NewDataPart(ec.Message.Metadata))
+		case "refer":
+			var ids []string
+			for _, id := range ec.Message.ReferenceTasks {
+				ids = append(ids, string(id))
+			}
+			finish(a2a.NewTextPart(strings.Join(ids, " ")))
+		case "extensions":
+			asked := ""
+			if x, ok := a2asrv.ExtensionsFrom(ctx); ok {
+				asked = strings.Join(x.RequestedURIs(), " ")
+			}
+			finish(a2a.NewTextPart(asked))
+		case "artifacts":
+			_ = chunk("first", false, false, a2a.NewTextPart("one ")) && chunk("first", true, true, a2a.NewTextPart("two ")) &&
+				chunk("second", false, false, a2a.NewTextPart("draft")) && chunk("second", false, true, a2a.NewTextPart("final"))
+			complete()
 		case "stream":
-			stream(ec, emit)
+			if !emit(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateWorking, nil)) {
+				return
+			}
+			for i := range 20 {
+				if !chunk("text", i > 0, i == 19, a2a.NewTextPart(fmt.Sprintf("chunk %d 東;", i))) {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			complete()
 		case "ask":
 			say(a2a.TaskStateInputRequired, "Which colour?")
+		case "auth":
+			say(a2a.TaskStateAuthRequired, "Sign in first.")
 		case "slow":
 			if emit(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateWorking, nil)) {
 				select {
@@ -57,33 +98,10 @@ func (agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 				case <-time.After(time.Minute):
 				}
 			}
-		case "files":
-			finish(ec.Message.Parts[1:]...)
 		default:
 			say(a2a.TaskStateFailed, "I do not know "+word)
 		}
 	}
-}
-
-func stream(ec *a2asrv.ExecutorContext, emit func(a2a.Event) bool) {
-	if !emit(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateWorking, nil)) {
-		return
-	}
-	var id a2a.ArtifactID
-	for i := range 20 {
-		chunk := a2a.NewTextPart(fmt.Sprintf("chunk %d 東;", i))
-		e := a2a.NewArtifactUpdateEvent(ec, id, chunk)
-		if id == "" {
-			e = a2a.NewArtifactEvent(ec, chunk)
-			id = e.Artifact.ID
-		}
-		e.LastChunk = i == 19
-		if !emit(e) {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	emit(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil))
 }
 
 func (agent) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -111,23 +129,47 @@ func text(parts a2a.ContentParts) string {
 	return ""
 }
 
-func serve() {
+func serve(binding string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	url := "http://" + l.Addr().String() + "/"
+	base := "http://" + l.Addr().String() + "/"
+	at := base
+	var rpc net.Listener
+	if binding == peer.GRPC {
+		if rpc, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return err
+		}
+		at = rpc.Addr().String()
+	}
 	card := &a2a.AgentCard{
 		Name: "Go SDK v1.0", Description: "A peer on a2a-go v2.", Version: "1",
-		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(url, a2a.TransportProtocolJSONRPC)},
-		Capabilities:        a2a.AgentCapabilities{Streaming: true},
-		DefaultInputModes:   []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
+		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(at, a2a.TransportProtocol(binding))},
+		Capabilities: a2a.AgentCapabilities{
+			Streaming: true, PushNotifications: true, ExtendedAgentCard: true,
+			Extensions: []a2a.AgentExtension{{URI: peer.Extension}},
+		},
+		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
 	}
-	h := a2asrv.NewHandler(agent{}, a2asrv.WithCallInterceptors(anybody{}), a2asrv.WithLogger(slog.New(slog.DiscardHandler)))
+	extended := *card
+	extended.Name += ", extended"
+	h := a2asrv.NewHandler(agent{}, a2asrv.WithCallInterceptors(anybody{}), a2asrv.WithLogger(slog.New(slog.DiscardHandler)),
+		a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(&push.HTTPSenderConfig{AllowPrivateNetworks: true})),
+		a2asrv.WithExtendedAgentCard(&extended), a2asrv.WithCapabilityChecks(&card.Capabilities))
 	mux := http.NewServeMux()
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(h))
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card))
-	fmt.Println("ready", url)
-	log.Fatal(http.Serve(l, mux))
+	switch binding {
+	case peer.JSONRPC:
+		mux.Handle("/", a2asrv.NewJSONRPCHandler(h))
+	case peer.REST:
+		mux.Handle("/", a2asrv.NewRESTHandler(h))
+	case peer.GRPC:
+		s := grpc.NewServer()
+		a2agrpc.NewHandler(h).RegisterWith(s)
+		go s.Serve(rpc)
+	}
+	fmt.Println("ready", base)
+	return http.Serve(l, mux)
 }

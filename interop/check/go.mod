@@ -1,5 +1,0 @@
-module parley/interop/check
-
-go 1.26.0
-
-toolchain go1.26.10

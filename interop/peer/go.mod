@@ -1,0 +1,3 @@
+module parley/interop/peer
+
+go 1.23.0
