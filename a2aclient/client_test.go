@@ -31,8 +31,9 @@ func TestNew(t *testing.T) {
 	}{
 		"no options":     {ok, nil},
 		"no HTTP client": {ok, &a2aclient.Options{}},
-		"gRPC":           {a2a.AgentInterface{URL: "https://a.example/", Binding: "GRPC", Version: "1.0"}, &a2aclient.Options{HTTP: h}},
-		"v0.1":           {a2a.AgentInterface{URL: "https://a.example/", Binding: "JSONRPC", Version: "0.1"}, &a2aclient.Options{HTTP: h}},
+		"another way":    {a2a.AgentInterface{URL: "https://a.example/", Binding: "PIGEON", Version: "1.0"}, &a2aclient.Options{HTTP: h}},
+		"v0.1 over REST": {a2a.AgentInterface{URL: "https://a.example/", Binding: "HTTP+JSON", Version: "0.1"}, &a2aclient.Options{HTTP: h}},
+		"v2.0":           {a2a.AgentInterface{URL: "https://a.example/", Binding: "JSONRPC", Version: "2.0"}, &a2aclient.Options{HTTP: h}},
 		"relative":       {a2a.AgentInterface{URL: "/rpc", Binding: "JSONRPC", Version: "1.0"}, &a2aclient.Options{HTTP: h}},
 		"credentials":    {a2a.AgentInterface{URL: "https://a:b@a.example/", Binding: "JSONRPC", Version: "1.0"}, &a2aclient.Options{HTTP: h}},
 		"no web address": {a2a.AgentInterface{URL: "ftp://a.example/", Binding: "JSONRPC", Version: "1.0"}, &a2aclient.Options{HTTP: h}},

@@ -33,8 +33,8 @@ func (c *Client) listen() error {
 		c.speech.Store(&speech{dialect: d, by: ByPerson})
 		return nil
 	}
-	d, ok := card.Speaks(c.iface.Version)
-	if d = fit(d, c.iface.Binding); !ok || !slices.Contains(can, d) {
+	d, ok := card.Speaks(c.iface.Version, c.iface.Binding)
+	if !ok {
 		return c.mute(c.iface.Version)
 	}
 	s := &speech{dialect: d, by: ByCard, order: []wire.Dialect{d}}
@@ -148,7 +148,7 @@ func (c *Client) settle(d wire.Dialect, op wire.Op) {
 		return
 	}
 	now := &speech{dialect: d, by: ByAnswer, order: s.order}
-	if said, ok := card.Speaks(c.iface.Version); !ok || fit(said, c.iface.Binding) != d || c.iface.Version == "" {
+	if said, _ := card.Speaks(c.iface.Version, c.iface.Binding); said != d || c.iface.Version == "" {
 		now.by = ByTrial
 		c.log.Info("an agent speaks another version than its card says", "agent", c.o.Peer, "card", said.String(), "speaks", d.String())
 	}

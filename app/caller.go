@@ -90,7 +90,7 @@ func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 func speech(g *orchestrator.Agent) (*a2aclient.Verdict, *a2aclient.Override) {
 	switch g.Known {
 	case orchestrator.KnownByPerson:
-		if d, ok := card.Speaks(g.Interface.Version); ok {
+		if d, ok := card.Speaks(g.Interface.Version, g.Interface.Binding); ok {
 			return nil, &a2aclient.Override{Dialect: &d}
 		}
 	case orchestrator.KnownByAnswer:

@@ -51,6 +51,7 @@ type Found struct {
 	Card      *a2a.AgentCard     // as understood: addresses absolute, words fit to be shown
 	Interface a2a.AgentInterface // the one to use
 	Dialect   wire.Dialect       // in which it is spoken
+	Catalog   string             // the list that named it, "" for none
 	Notes     []string           // what was repaired or is doubtful, one sentence each
 	Tried     []Try              // where the card was looked for
 
@@ -66,7 +67,8 @@ type Found struct {
 }
 
 // Find finds the agents that input names: a host, host:port, base address, card address, a2a:// link, a card itself, the
-// path of a file with any of these, or several as lines or a JSON list. A failure with the only entry is the error; among
+// path of a file with any of these, or several as lines or a JSON list. An address where there is no card but a catalogue
+// (/.well-known/ai-catalog.json, or a JSON list of cards or of their addresses) names all the agents in there. A failure with the only entry is the error; among
 // several each Found has its own.
 func Find(ctx context.Context, input string, o *Options) ([]*Found, error) {
 	f := &finder{}
@@ -99,9 +101,9 @@ func Find(ctx context.Context, input string, o *Options) ([]*Found, error) {
 			if len(es) == 1 {
 				return nil, err
 			}
-			found = &Found{Input: e.text, Err: err}
+			found = []*Found{{Input: e.text, Err: err}}
 		}
-		out = append(out, found)
+		out = append(out, found...)
 	}
 	return out, nil
 }
@@ -113,7 +115,8 @@ type finder struct {
 	timeout time.Duration
 }
 
-func (f *finder) find(ctx context.Context, e entry) (*Found, error) {
+// find looks for what one entry names: an agent, or the several of a catalogue.
+func (f *finder) find(ctx context.Context, e entry) ([]*Found, error) {
 	if e.card != nil {
 		if len(e.card) > a2a.Limits.Card {
 			return nil, &Error{
@@ -134,7 +137,7 @@ func (f *finder) find(ctx context.Context, e entry) (*Found, error) {
 			return nil, err
 		}
 		found.Input = e.text
-		return found, nil
+		return []*Found{found}, nil
 	}
 	if f.http == nil {
 		return nil, &Error{Kind: KindBlocked, Where: WhereUs, What: "Parley was not given a way to reach the network."}
@@ -157,6 +160,9 @@ func (f *finder) find(ctx context.Context, e entry) (*Found, error) {
 			}
 			break
 		}
+		if isCatalog(body) {
+			return f.catalog(ctx, body, at, tried)
+		}
 		found, err := understand(body, at, at)
 		if err != nil {
 			if e := (*Error)(nil); errors.As(err, &e) {
@@ -172,7 +178,7 @@ func (f *finder) find(ctx context.Context, e entry) (*Found, error) {
 			found.Notes = append(found.Notes, fmt.Sprintf("The card was found at %s, not under the path you typed.", Show(at)))
 		}
 		f.log.Debug("agent card found", "url", Show(at), "tried", len(tried))
-		return found, nil
+		return []*Found{found}, nil
 	}
 	if e := (*Error)(nil); errors.As(failed, &e) {
 		e.Tried = tried
@@ -218,9 +224,9 @@ func understand(b []byte, base, at *url.URL) (*Found, error) {
 	if found.Interface, err = Choose(c); err != nil {
 		return nil, err
 	}
-	found.Dialect, _ = Speaks(found.Interface.Version)
-	if found.Interface.Version == "" {
-		found.Notes = append(found.Notes, "The card does not say which version of A2A the agent speaks; the first message will tell.")
+	found.Dialect, _ = Speaks(found.Interface.Version, found.Interface.Binding)
+	if found.Dialect == wire.OLD {
+		found.Notes = append(found.Notes, "The card is of the first kind, which says no version of A2A; the first message will tell which one the agent speaks.")
 	}
 	declared := found.Interface.URL
 	note, typed := repair(&found.Interface, at)

@@ -29,12 +29,18 @@ func TestChoose(t *testing.T) {
 		"the agent's order":    {[]a2a.AgentInterface{in("a", "JSONRPC", "1.0"), in("b", "JSONRPC", "1.0")}, "a", ""},
 		"patch does not count": {[]a2a.AgentInterface{in("a", "JSONRPC", "0.3.0"), in("b", "JSONRPC", "1.0.1")}, "b", ""},
 		"a later minor":        {[]a2a.AgentInterface{in("a", "JSONRPC", "1.7")}, "a", ""},
-		"older than JSON-RPC":  {[]a2a.AgentInterface{in("a", "HTTP+JSON", "1.0"), in("b", "JSONRPC", "0.3")}, "b", ""},
+		"newer over REST":      {[]a2a.AgentInterface{in("a", "HTTP+JSON", "1.0"), in("b", "JSONRPC", "0.3")}, "a", ""},
+		"a binding's spelling": {[]a2a.AgentInterface{in("a", "http+json", "1.0")}, "a", ""},
 		"unknown binding":      {[]a2a.AgentInterface{in("a", "https://x.example/carrier-pigeon", "1.0"), in("b", "JSONRPC", "1.0")}, "b", ""},
+		"only unknown":         {[]a2a.AgentInterface{in("a", "https://x.example/carrier-pigeon", "1.0")}, "", card.KindNoInterface},
 		"no version":           {[]a2a.AgentInterface{in("a", "JSONRPC", "")}, "a", ""},
-		"gRPC only":            {[]a2a.AgentInterface{in("a:443", "GRPC", "1.0")}, "", card.KindNoInterface},
-		"gRPC and REST":        {[]a2a.AgentInterface{in("a:443", "GRPC", "1.0"), in("b", "HTTP+JSON", "1.0")}, "", card.KindNoInterface},
-		"too old":              {[]a2a.AgentInterface{in("a", "JSONRPC", "0.1")}, "", card.KindVersion},
+		"no binding":           {[]a2a.AgentInterface{in("a", "", "0.3")}, "a", ""},
+		"REST before JSON-RPC": {[]a2a.AgentInterface{in("a", "HTTP+JSON", "1.0"), in("b", "JSONRPC", "1.0")}, "a", ""},
+		"v0.3 main address":    {[]a2a.AgentInterface{in("a", "HTTP+JSON", "0.3"), in("b", "JSONRPC", "0.3")}, "a", ""},
+		"v0.3 further ones":    {[]a2a.AgentInterface{in("a", "PIGEON", "0.3"), in("b", "HTTP+JSON", "0.3"), in("c", "JSONRPC", "0.3")}, "c", ""},
+		"v0.1":                 {[]a2a.AgentInterface{in("a", "JSONRPC", "0.1")}, "a", ""},
+		"v0.1 over REST":       {[]a2a.AgentInterface{in("a", "HTTP+JSON", "0.1")}, "", card.KindVersion},
+		"anything before v0.1": {[]a2a.AgentInterface{in("a", "JSONRPC", "0.1"), in("b", "HTTP+JSON", "0.2")}, "b", ""},
 		"too new":              {[]a2a.AgentInterface{in("a", "JSONRPC", "2.0")}, "", card.KindVersion},
 		"nothing":              {nil, "", card.KindCardInvalid},
 	} {
@@ -46,7 +52,7 @@ func TestChoose(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got.URL != x.want || got.Binding != "JSONRPC" {
+		if err != nil || got.URL != x.want || got.Binding != "JSONRPC" && got.Binding != "HTTP+JSON" {
 			t.Errorf("%s: %+v, %v; want %s", name, got, err, x.want)
 		}
 	}
@@ -54,13 +60,23 @@ func TestChoose(t *testing.T) {
 
 func TestSpeaks(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]wire.Dialect{"1.0": wire.NEW, "v1.0": wire.NEW, "0.3": wire.MID, "0.3.0": wire.MID, "0.2.6": wire.MID, "": wire.MID} {
-		if d, ok := card.Speaks(version); !ok || d != want {
-			t.Errorf("%q: %v, %v", version, d, ok)
+	for version, want := range map[string]struct {
+		rpc, rest wire.Dialect
+		both      bool
+	}{
+		"1.0": {wire.NEW, wire.NEW, true}, "v1.0": {wire.NEW, wire.NEW, true}, "0.3": {wire.MID, wire.PROTO, true},
+		"0.3.0": {wire.MID, wire.PROTO, true}, "0.2.6": {wire.MID, wire.PROTO, true}, "": {wire.MID, wire.PROTO, true},
+		"0.1": {wire.OLD, 0, false}, "0.1.0": {wire.OLD, 0, false}, "0.0": {wire.OLD, 0, false},
+	} {
+		if d, ok := card.Speaks(version, "JSONRPC"); !ok || d != want.rpc {
+			t.Errorf("%q over JSON-RPC: %v, %v", version, d, ok)
+		}
+		if d, ok := card.Speaks(version, "HTTP+JSON"); ok != want.both || ok && d != want.rest {
+			t.Errorf("%q over REST: %v, %v", version, d, ok)
 		}
 	}
-	for _, version := range []string{"0.1", "0.1.0", "2.0", "x", "10.0"} {
-		if d, ok := card.Speaks(version); ok {
+	for _, version := range []string{"0.4", "2.0", "x", "10.0", "0"} {
+		if d, ok := card.Speaks(version, ""); ok {
 			t.Errorf("%q is spoken as %v", version, d)
 		}
 	}
@@ -150,7 +166,7 @@ func TestOrigins(t *testing.T) {
 			"o":{"oauth2SecurityScheme":{"flows":{"authorizationCode":{"authorizationUrl":"https://login.example/auth","tokenUrl":"https://token.example/t","scopes":{}}}}},
 			"i":{"openIdConnectSecurityScheme":{"openIdConnectUrl":"https://id.example/.well-known/openid-configuration"}}}}`, nil)
 	want := []string{
-		"https://b.example", "https://a.example", "https://b.example:8443", "https://g.example",
+		"https://a.example", "https://b.example", "https://b.example:8443", "https://g.example",
 		"https://id.example", "https://login.example", "https://token.example",
 	}
 	if d := cmp.Diff(want, f.Origins()); d != "" {

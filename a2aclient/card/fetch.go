@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	cardPath   = "/.well-known/agent-card.json"
-	legacyPath = "/.well-known/agent.json"
+	cardPath    = "/.well-known/agent-card.json"
+	legacyPath  = "/.well-known/agent.json"
+	catalogPath = "/.well-known/ai-catalog.json"
 )
 
 // places lists the addresses at which the card of the agent at u may lie: by the path that was given, then at the origin.
@@ -46,9 +47,11 @@ func places(u *url.URL) []*url.URL {
 	add(base + legacyPath)
 	if base != "" {
 		add(u.Path) // a registry may serve cards at addresses of its own
+		add(base + catalogPath)
 	}
 	add(cardPath)
 	add(legacyPath)
+	add(catalogPath)
 	return out
 }
 
@@ -206,7 +209,7 @@ func (f *finder) read(ctx context.Context, u *url.URL, resp *http.Response) ([]b
 	}
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
 	switch {
-	case len(body) > 0 && body[0] == '{':
+	case len(body) > 0 && (body[0] == '{' || isCatalog(body)):
 		return body, nil
 	case IsHTML(resp.Header, body):
 		return nil, &Error{

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	wellKnown = "/.well-known/agent-card.json"
 	legacy    = "/.well-known/agent.json"
+	catalog   = "/.well-known/ai-catalog.json"
 )
 
 // cardAt is a v1.0 card whose interface is at that address.
@@ -283,7 +284,7 @@ func TestCardNotFound(t *testing.T) {
 		}
 		tried = append(tried, strings.TrimPrefix(x.URL, s.URL))
 	}
-	want := []string{"/agents/x" + wellKnown, "/agents/x" + legacy, "/agents/x", wellKnown, legacy}
+	want := []string{"/agents/x" + wellKnown, "/agents/x" + legacy, "/agents/x", "/agents/x" + catalog, wellKnown, legacy, catalog}
 	if d := cmp.Diff(want, tried); d != "" {
 		t.Error(d)
 	}

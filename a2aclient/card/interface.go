@@ -14,28 +14,40 @@ import (
 	"parley/a2a/wire"
 )
 
-// Speaks returns the dialect in which an interface of that version is spoken, if we can. Only major and minor count. An
-// interface without a version gets MID, as the cards that leave it out are of that age; the client finds out if it is not.
-func Speaks(version string) (wire.Dialect, bool) {
+// bindings are those that are spoken, the one to be preferred first where an agent has no preference itself.
+var bindings = []string{a2a.BindingJSONRPC, a2a.BindingREST}
+
+// Speaks returns the dialect in which an interface of that version and binding ("" = JSON-RPC) is spoken, if it can be. Only
+// major and minor count. An interface without a version gets MID, as the cards that leave it out are of that age; the client
+// finds out if it is not. Before v0.2 there was JSON-RPC alone.
+func Speaks(version, binding string) (wire.Dialect, bool) {
+	rpc := binding == "" || strings.EqualFold(binding, a2a.BindingJSONRPC)
 	version = strings.TrimPrefix(version, "v")
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	switch {
 	case major == "1":
 		return wire.NEW, true
-	case version == "", major == "0" && (minor == "2" || minor == "3"):
-		return wire.MID, true
+	case version != "" && (major != "0" || rest == ""):
+		return 0, false
+	case version == "" || minor == "2" || minor == "3":
+		if rpc {
+			return wire.MID, true
+		}
+		return wire.PROTO, true
+	case minor == "0" || minor == "1":
+		return wire.OLD, rpc
 	}
 	return 0, false
 }
 
 // rank orders versions, the one to be preferred first.
 func rank(version string) int {
-	switch d, ok := Speaks(version); {
-	case !ok:
-		return 9
+	switch d, _ := Speaks(version, ""); {
 	case d == wire.NEW:
 		return 0
+	case d == wire.OLD:
+		return 4
 	case strings.HasPrefix(strings.TrimPrefix(version, "v"), "0.3"):
 		return 1
 	case version != "":
@@ -44,42 +56,57 @@ func rank(version string) int {
 	return 3
 }
 
-// Choose picks the interface to use: the highest version that both sides speak, then the agent's own order, among those
-// that speak JSON-RPC.
+// Choose picks the interface to use: the highest version that both sides speak, then the agent's own order. Cards before
+// v1.0 order nothing but their main address, which comes first; among the others the binding decides. Bindings and versions
+// that nobody here speaks are passed over.
 func Choose(c *a2a.AgentCard) (a2a.AgentInterface, error) {
+	type offer struct {
+		a2a.AgentInterface
+		rank, place int
+	}
 	var (
-		usable   []a2a.AgentInterface
-		bindings []string
-		versions []string
+		usable  []offer
+		others  []string
+		unknown []string
 	)
-	for _, i := range c.Interfaces {
-		if !strings.EqualFold(i.Binding, a2a.BindingJSONRPC) && i.Binding != "" {
-			bindings = appendNew(bindings, i.Binding)
+	for n, i := range c.Interfaces {
+		if i.Binding == "" {
+			i.Binding = a2a.BindingJSONRPC
+		}
+		at := slices.IndexFunc(bindings, func(b string) bool { return strings.EqualFold(b, i.Binding) })
+		if at < 0 {
+			others = appendNew(others, i.Binding)
 			continue
 		}
-		if _, ok := Speaks(i.Version); !ok {
-			versions = appendNew(versions, i.Version)
+		if _, ok := Speaks(i.Version, i.Binding); !ok {
+			unknown = appendNew(unknown, i.Version)
 			continue
 		}
-		i.Binding = a2a.BindingJSONRPC
-		usable = append(usable, i)
+		i.Binding = bindings[at]
+		o := offer{i, rank(i.Version), n}
+		if n > 0 && strings.HasPrefix(i.Version, "0.") {
+			o.place = 1 + at
+		}
+		usable = append(usable, o)
 	}
 	if len(usable) > 0 {
-		slices.SortStableFunc(usable, func(a, b a2a.AgentInterface) int { return cmp.Compare(rank(a.Version), rank(b.Version)) })
-		return usable[0], nil
+		slices.SortStableFunc(usable, func(a, b offer) int {
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.place, b.place))
+		})
+		return usable[0].AgentInterface, nil
 	}
 	name := c.Name
 	switch {
-	case len(versions) > 0:
+	case len(unknown) > 0:
 		return a2a.AgentInterface{}, &Error{
 			Kind: KindVersion, Where: WhereUs,
-			What: fmt.Sprintf("%s speaks version %s of A2A; Parley speaks 1.0, 0.3 and 0.2.", name, shorten(strings.Join(versions, " and "))),
-			Do:   "Ask whoever runs the agent for a newer version of it.",
+			What: fmt.Sprintf("%s speaks version %s of A2A; Parley speaks 1.0, 0.3, 0.2 and 0.1.", name, shorten(strings.Join(unknown, " and "))),
+			Do:   "Ask whoever runs the agent for another version of it.",
 		}
-	case len(bindings) > 0:
+	case len(others) > 0:
 		return a2a.AgentInterface{}, &Error{
 			Kind: KindNoInterface, Where: WhereUs,
-			What: fmt.Sprintf("%s can be reached over %s only; Parley speaks JSON-RPC.", name, shorten(strings.Join(bindings, " and "))),
+			What: fmt.Sprintf("%s can be reached over %s only, which Parley does not speak.", name, shorten(strings.Join(others, " and "))),
 			Do:   "Ask whoever runs the agent to offer JSON-RPC as well.",
 		}
 	}
@@ -119,10 +146,8 @@ func resolve(c *a2a.AgentCard, base *url.URL) (notes []string, err error) {
 			notes = append(notes, e.What)
 			continue
 		}
-		if i.Binding == "" || strings.EqualFold(i.Binding, a2a.BindingJSONRPC) {
-			if stripped := stripOperation(u); stripped != "" {
-				notes = append(notes, fmt.Sprintf("The card named the address of one operation (…%s); the agent's own address is used.", stripped))
-			}
+		if stripped := stripOperation(u); stripped != "" {
+			notes = append(notes, fmt.Sprintf("The card named the address of one operation (…%s); the agent's own address is used.", stripped))
 		}
 		i.URL = u.String()
 		kept = append(kept, i)
@@ -160,7 +185,7 @@ func absolute(s string, base *url.URL, field string) (*url.URL, *Error) {
 
 // operations are the paths that servers put behind their own address; a card that names one of them means the address.
 var operations = []string{
-	"/v1/message:send", "/v1/message:stream", "/message:send", "/message:stream",
+	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/card", "/message:send", "/message:stream", "/extendedAgentCard",
 	"/.well-known/agent-card.json", "/.well-known/agent.json",
 }
 
@@ -187,6 +212,9 @@ func repair(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.Agen
 		return "", nil
 	}
 	u, err := url.Parse(i.URL)
+	if strings.EqualFold(i.Binding, a2a.BindingGRPC) {
+		return repairGRPC(i, found)
+	}
 	if err != nil {
 		return "", nil
 	}
@@ -214,6 +242,35 @@ func repair(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.Agen
 	}
 	i.URL = moved.String()
 	return note, nil
+}
+
+// repairGRPC does the same for host:port, where the port is the interface's own.
+func repairGRPC(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.AgentInterface) {
+	u, err := url.Parse(Address(i))
+	if err != nil || u.Hostname() == "" || strings.EqualFold(u.Hostname(), found.Hostname()) ||
+		loopback(u.Hostname()) && loopback(found.Hostname()) {
+		return "", nil
+	}
+	moved := *i
+	moved.URL = strings.Replace(i.URL, u.Hostname(), found.Hostname(), 1)
+	if unspecified(u.Hostname()) || loopback(u.Hostname()) {
+		note = fmt.Sprintf("The card says that the agent is at %s, which from here would be this computer; the host you typed (%s) is used.",
+			u.Host, found.Hostname())
+		i.URL = moved.URL
+		return note, nil
+	}
+	return "", &moved
+}
+
+// Address is where an interface is, as a URL: gRPC has no scheme, and stands for https except on this machine.
+func Address(i *a2a.AgentInterface) string {
+	if !strings.EqualFold(i.Binding, a2a.BindingGRPC) || strings.Contains(i.URL, "://") {
+		return i.URL
+	}
+	if u, err := url.Parse("//" + i.URL); err == nil && (loopback(u.Hostname()) || unspecified(u.Hostname())) {
+		return "http://" + i.URL
+	}
+	return "https://" + i.URL
 }
 
 func loopback(host string) bool {
@@ -258,8 +315,8 @@ func originOf(u *url.URL) (string, error) {
 // (documentation, provider, icon) are not among them, nor is this machine when the card came from another.
 func (f *Found) Origins() []string {
 	var out []string
-	from, err := url.Parse(f.URL)
-	away := err == nil && f.URL != "" && !loopback(from.Hostname())
+	from, err := url.Parse(cmp.Or(f.URL, f.Catalog))
+	away := err == nil && from.Host != "" && !loopback(from.Hostname())
 	add := func(address string) {
 		if address == "" {
 			return
@@ -272,15 +329,11 @@ func (f *Found) Origins() []string {
 			out = appendNew(out, o)
 		}
 	}
-	add(f.Interface.URL)
+	add(Address(&f.Interface))
 	add(f.URL)
-	for _, i := range f.Card.Interfaces {
-		switch {
-		case i.URL == f.Declared: // replaced: nothing goes there
-		case strings.EqualFold(i.Binding, a2a.BindingGRPC) && !strings.Contains(i.URL, "://"):
-			add("https://" + i.URL)
-		default:
-			add(i.URL)
+	for n := range f.Card.Interfaces {
+		if i := &f.Card.Interfaces[n]; i.URL != f.Declared { // which was replaced: nothing goes there
+			add(Address(i))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Card.SecuritySchemes)) {
