@@ -22,6 +22,7 @@ type Agent struct {
 	Hue        int                // of its flag, 0 to 11, stored at approval
 	Local      bool               // one of the demo agents of this program
 	Idempotent bool               // known to act once on a repeated message id
+	Signature  *Signature         // of its card; nil: it has none, and no key is pinned
 	Added      time.Time
 	Health     AgentHealth
 }

@@ -29,6 +29,10 @@ func storeAgents(t *testing.T, open OpenStore) {
 			DefaultInputModes:    []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 			Skills: []a2a.AgentSkill{{ID: "book", Name: "Book", Description: "Books.", Tags: []string{"flights"}}},
 		},
+		Signature: &orchestrator.Signature{
+			State: orchestrator.SignatureVerified, KeyID: "k", Fingerprint: "00ff", Form: "v1.0", Unsigned: []string{"url"},
+			Source: "https://example.test/keys", Keys: []byte(`{"keys":[]}`), Checked: storeTime(3),
+		},
 		Health: orchestrator.AgentHealth{
 			Checked: storeTime(2), Fault: &orchestrator.Fault{Kind: "dns", Where: orchestrator.WhereNetwork, What: "No such host.", Retry: true},
 		},

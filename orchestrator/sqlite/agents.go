@@ -12,20 +12,20 @@ import (
 )
 
 const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known,
-		notes, hue, local, idempotent, added, checked, fault)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		notes, hue, local, idempotent, added, checked, fault, signature)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (id) DO UPDATE SET name = excluded.name, trust = excluded.trust, card_url = excluded.card_url,
 		card_json = excluded.card_json, card = excluded.card, card_hash = excluded.card_hash,
 		interface = excluded.interface, dialect = excluded.dialect, known = excluded.known, notes = excluded.notes, hue = excluded.hue,
 		local = excluded.local, idempotent = excluded.idempotent, added = excluded.added, checked = excluded.checked,
-		fault = excluded.fault`
+		fault = excluded.fault, signature = excluded.signature`
 
 func (b *batch) agent(a *orchestrator.Agent) {
 	id, approved := a.ID, a.Trust == orchestrator.TrustApproved
 	words := cardWords(a)
 	s := b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
 		b.marshal(a.Interface), a.Dialect, string(a.Known), b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
-		milli(a.Health.Checked), b.marshal(a.Health.Fault))
+		milli(a.Health.Checked), b.marshal(a.Health.Fault), b.marshal(a.Signature))
 	s.then = func(w *writer, _ driver.Result) error {
 		c := w.c
 		key, _, err := c.integer(`SELECT key FROM agents WHERE id = ?`, id)
@@ -61,7 +61,7 @@ func cardWords(a *orchestrator.Agent) [5]string {
 }
 
 const agentColumns = `SELECT id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known, notes, hue, local,
-	idempotent, added, checked, fault FROM agents `
+	idempotent, added, checked, fault, signature FROM agents `
 
 // scanner is a row of database/sql.
 type scanner interface{ Scan(dest ...any) error }
@@ -70,16 +70,17 @@ func scanAgent(row scanner) (*orchestrator.Agent, error) {
 	var (
 		a                        orchestrator.Agent
 		card, iface, notes, flaw []byte
+		signature                []byte
 		added, checked           int64
 	)
 	err := row.Scan(&a.ID, &a.Name, &a.Trust, &a.CardURL, &a.CardJSON, &card, &a.CardHash, &iface, &a.Dialect, &a.Known, &notes,
-		&a.Hue, &a.Local, &a.Idempotent, &added, &checked, &flaw)
+		&a.Hue, &a.Local, &a.Idempotent, &added, &checked, &flaw, &signature)
 	if err != nil {
 		return nil, missing(err)
 	}
 	a.Added, a.Health.Checked = fromMilli(added), fromMilli(checked)
 	err = errors.Join(unmarshal(card, &a.Card), unmarshal(iface, &a.Interface), unmarshal(notes, &a.Notes),
-		unmarshal(flaw, &a.Health.Fault))
+		unmarshal(flaw, &a.Health.Fault), unmarshal(signature, &a.Signature))
 	return &a, err
 }
 
