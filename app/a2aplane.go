@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,13 +50,18 @@ func newA2APlane(a *App, base string) (*a2aPlane, error) {
 		return nil, err
 	}
 	card := ownCard(base, a.cfg.Version, !a.cfg.OpenA2A)
-	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, false)
+	a.keys.sign(card, base)
+	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
+		ExtendedCard: func(ctx context.Context, principal string) *a2a.AgentCard {
+			return extendedCard(card, a.agentsFor(ctx, principal))
+		},
+	})
 	inner := http.HandlerFunc(p.route)
 	if a.cfg.OpenA2A {
 		p.auth = guard.NoBrowser(inner)
 	} else {
 		p.auth = guard.Bearer(a.tokens.lookup, &guard.BearerOptions{
-			Public: func(r *http.Request) bool { return isCard(r.URL.Path) }, Requests: a2a.Limits.ConnectionsPerPrincipal,
+			Public: func(r *http.Request) bool { return isCard(r.URL.Path) || r.URL.Path == jwksPath }, Requests: a2a.Limits.ConnectionsPerPrincipal,
 			Refuse: refuseCall, Logger: a.log,
 		})(inner)
 	}
@@ -90,21 +96,15 @@ func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence str
 	_, _ = w.Write(wire.AppendError(nil, d, nil, e))
 }
 
-// handler serves tasks under what the callers' tokens allow.
-func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Request) *a2a.AgentCard, cardNeedsAuth bool) *a2aserver.Handler {
-	o := &a2aserver.HandlerOptions{
-		Logger:        p.app.log,
-		CardNeedsAuth: cardNeedsAuth && !p.app.cfg.OpenA2A,
-		Challenge:     `Bearer realm="parley"`,
-		Rate:          func(principal string) *rate.Limiter { return p.app.tokens.limiter(principal) },
-		Authenticate:  p.principal,
-		Tap:           p.app.record,
-	}
-	var served a2aserver.Tasks = allowed{tasks, p.app.tokens.readOnly}
-	if p.files.reach > thisMachine {
-		served = outward{allowed{tasks, p.app.tokens.readOnly}, p.files}
-	}
-	return a2aserver.NewHandler(served, card, o)
+// handler serves tasks under what the callers' tokens allow. o says what is particular to the agent.
+func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Request) *a2a.AgentCard, o *a2aserver.HandlerOptions) *a2aserver.Handler {
+	o.Logger = p.app.log
+	o.Challenge = `Bearer realm="parley"`
+	o.Rate = func(principal string) *rate.Limiter { return p.app.tokens.limiter(principal) }
+	o.Authenticate = p.principal
+	o.Tap = p.app.record
+	o.Push = allowedPush{p.app.push.For(pushScope(o.Agent)), p.app.tokens.readOnly}
+	return a2aserver.NewHandler(p.tasks(tasks), card, o)
 }
 
 // principal is who the token check found.
@@ -124,6 +124,10 @@ func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/files/") {
 			who, _ := p.principal(r) // checked before
 			p.files.serve(w, r, who)
+			return
+		}
+		if r.URL.Path == jwksPath {
+			p.app.keys.ServeHTTP(w, r)
 			return
 		}
 		serveUnder(p.own, "", w, r)
@@ -170,6 +174,16 @@ func (a *App) forCaller(ctx context.Context, principal, id string) *orchestrator
 	return g
 }
 
+// agentsFor returns the agents that a caller may reach, by name.
+func (a *App) agentsFor(ctx context.Context, principal string) []*orchestrator.Agent {
+	all, err := a.store.ListAgents(ctx)
+	if err != nil {
+		a.log.ErrorContext(ctx, "the agents could not be read", "err", err)
+		return nil
+	}
+	return slices.DeleteFunc(all, func(g *orchestrator.Agent) bool { return a.forCaller(ctx, principal, g.ID) == nil })
+}
+
 // agent returns the gateway of an agent, nil when there is none for this caller.
 func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
 	g := p.app.forCaller(r.Context(), guard.Principal(r.Context()), id)
@@ -183,6 +197,7 @@ func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
 		return k.Handler
 	}
 	card := gatewayCard(g.Card, p.base+"agents/"+id+"/", !p.app.cfg.OpenA2A)
+	p.app.keys.sign(card, p.base)
 	if k != nil {
 		k.agent, k.card = g, card
 		return k.Handler
@@ -192,7 +207,11 @@ func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return k.card
-	}, true)
+	}, &a2aserver.HandlerOptions{
+		Agent:         id,
+		CardNeedsAuth: !p.app.cfg.OpenA2A,
+		Tenant:        func(_ context.Context, _, tenant string) bool { return tenant == id },
+	})
 	if p.drained {
 		k.Drain()
 	}

@@ -1,10 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"parley/a2a"
+	"parley/orchestrator"
 )
 
 // ownCard describes Parley's own agent at base (the origin of the A2A plane, with a trailing slash).
@@ -15,7 +18,7 @@ func ownCard(base, version string, auth bool) *a2a.AgentCard {
 			"and streams what the agent produces.",
 		Version:            version,
 		Provider:           &a2a.AgentProvider{Organization: "Parley", URL: base},
-		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		Capabilities:       a2a.AgentCapabilities{Streaming: true, PushNotifications: true, ExtendedAgentCard: auth},
 		DefaultInputModes:  []string{"*/*"},
 		DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{
@@ -25,8 +28,29 @@ func ownCard(base, version string, auth bool) *a2a.AgentCard {
 			Examples:    []string{"Write a short article about tide tables", "Plan a trip to Bergen"},
 		}},
 	}
-	publish(card, base, base+"rpc", auth)
+	publish(card, base, auth)
 	return card
+}
+
+// extendedCard is the own card as a caller with a token sees it: with a skill for every agent that the token may reach.
+func extendedCard(own *a2a.AgentCard, agents []*orchestrator.Agent) *a2a.AgentCard {
+	card := *own
+	card.Skills = slices.Clone(own.Skills)
+	for _, g := range agents {
+		s := a2a.AgentSkill{ID: "agent-" + g.ID, Name: g.Name, Description: g.Name, Tags: []string{"agent"}}
+		if g.Card != nil {
+			s.Description = cmp.Or(g.Card.Description, g.Name)
+			for _, k := range g.Card.Skills {
+				s.Examples = append(s.Examples, k.Examples...)
+				s.Tags = append(s.Tags, k.Tags...)
+			}
+			s.Examples = s.Examples[:min(len(s.Examples), 4)]
+			slices.Sort(s.Tags)
+			s.Tags = slices.Compact(s.Tags)
+		}
+		card.Skills = append(card.Skills, s)
+	}
+	return &card
 }
 
 // gatewayCard is the card of a remote agent, re-addressed to us at base ("…/agents/{id}/"): its own words, skills and
@@ -35,21 +59,26 @@ func ownCard(base, version string, auth bool) *a2a.AgentCard {
 func gatewayCard(remote *a2a.AgentCard, base string, auth bool) *a2a.AgentCard {
 	card := *remote
 	card.Signatures = nil
-	card.Capabilities = a2a.AgentCapabilities{Streaming: true}
+	card.Capabilities = a2a.AgentCapabilities{Streaming: true, PushNotifications: true}
 	card.Skills = slices.Clone(remote.Skills)
 	for i := range card.Skills {
 		card.Skills[i].SecurityRequirements = nil
 	}
-	publish(&card, base, base+"rpc", auth)
+	publish(&card, base, auth)
 	return &card
 }
 
-// publish writes into a card where and how it is served here. The older version has an address one segment deeper,
-// where clients of v0.2 find the extended card beside it.
-func publish(card *a2a.AgentCard, url10, url03 string, auth bool) {
+// publish writes into a card where and how it is served here: at base (with a trailing slash), in every dialect. No two
+// transports of one version have the same address, for there are readers that take them for one then; and the older
+// version has its JSON-RPC one segment deeper, where clients of v0.2 find the extended card beside it. That address also
+// answers v0.1, whose cards name no version.
+func publish(card *a2a.AgentCard, base string, auth bool) {
+	rest := strings.TrimSuffix(base, "/")
 	card.Interfaces = []a2a.AgentInterface{
-		{URL: url10, Binding: a2a.BindingJSONRPC, Version: "1.0"},
-		{URL: url03, Binding: a2a.BindingJSONRPC, Version: "0.3"},
+		{URL: base, Binding: a2a.BindingJSONRPC, Version: "1.0"},
+		{URL: rest, Binding: a2a.BindingREST, Version: "1.0"},
+		{URL: base + "rpc", Binding: a2a.BindingJSONRPC, Version: "0.3"},
+		{URL: rest, Binding: a2a.BindingREST, Version: "0.3"},
 	}
 	card.SecuritySchemes, card.SecurityRequirements = nil, nil
 	if auth {

@@ -145,6 +145,36 @@ func TestTokenScopes(t *testing.T) {
 	}
 }
 
+// The own card as a caller with a token sees it names the agents that the token may reach; a remote agent's card has no
+// such other form.
+func TestExtendedCard(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	token := p.token(app.TokenInfo{Agents: []string{"echo"}})
+	for who, want := range map[string][2]bool{token: {true, false}, envToken: {true, true}} {
+		r := p.call("", who, "GetExtendedAgentCard", "{}")
+		if r.result(t, "name") != "Parley" || !strings.Contains(r.get("result.skills"), "orchestrate") {
+			t.Errorf("%s", r.body)
+		}
+		for i, id := range []string{"agent-echo", "agent-travel"} {
+			if strings.Contains(r.get("result.skills"), `"`+id+`"`) != want[i] {
+				t.Errorf("%s among the skills: %v", id, !want[i])
+			}
+		}
+	}
+	for _, path := range []string{"extendedAgentCard", "v1/card"} {
+		if r := p.do("GET", p.a2a(path), "", "Authorization", "Bearer "+token, "A2A-Version", "1.0"); r.StatusCode != 200 || !strings.Contains(string(r.body), "agent-echo") {
+			t.Errorf("/%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+	if r := p.call("agents/echo", token, "GetExtendedAgentCard", "{}"); r.get("error.code") != "-32004" {
+		t.Errorf("a remote agent's: %s", r.body)
+	}
+	if r := p.do("POST", p.a2a(""), request("GetExtendedAgentCard", "{}")); r.StatusCode != 401 {
+		t.Errorf("without a token: %d", r.StatusCode)
+	}
+}
+
 func TestReadOnlyToken(t *testing.T) {
 	t.Parallel()
 	p := start(t)
