@@ -185,6 +185,8 @@ func wrongDialect(err error, first bool) bool {
 	switch ae.Kind {
 	case a2a.KindMethodNotFound, a2a.KindVersionNotSupported:
 		return true
+	case a2a.KindTaskNotFound:
+		return first && ae.Code > 0 // a message that names no task cannot miss one: it was the address that was not found
 	case a2a.KindInvalidRequest, a2a.KindInvalidParams, a2a.KindParse:
 		// Some have no other word for a method they do not know, but this one they also have for much else.
 		return first && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound ||

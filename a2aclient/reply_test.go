@@ -446,7 +446,7 @@ func TestFallback(t *testing.T) {
 		c := a.client("1.0", nil)
 		_, err := c.Send(ctx(t), hello())
 		e := kindOf(t, err, card.KindVersion)
-		if e.MayHaveRun || a.called() != "SendMessage message/send" || c.Dialect().String() != "v1.0" {
+		if e.MayHaveRun || a.called() != "SendMessage message/send tasks/send" || c.Dialect().String() != "v1.0" {
 			t.Errorf("%+v after %s", e, a.called())
 		}
 	})

@@ -1,7 +1,10 @@
 package a2aclient
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -152,6 +155,16 @@ func encodes(h http.Header) int32 {
 	return 2
 }
 
+// restReply reads a reply. What an error says counts when it says it in JSON; otherwise it comes from whatever stands in front
+// of the agent, and its status is all there is.
 func restReply(x *exchange, op wire.Op, body []byte) (any, error) {
-	return wire.DecodeRESTReply(x.q.dialect, op, x.resp.StatusCode, x.resp.Header.Get("Content-Type"), body)
+	status := x.resp.StatusCode
+	v, err := wire.DecodeRESTReply(x.q.dialect, op, status, x.resp.Header.Get("Content-Type"), body)
+	var ae *a2a.Error
+	if status >= 300 && errors.As(err, &ae) && ae.Code == 0 {
+		if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '{' && json.Valid(body) {
+			ae.Code = status
+		}
+	}
+	return v, err
 }
