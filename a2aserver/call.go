@@ -188,8 +188,9 @@ func (x *exchange) fail(status int, err error) {
 	if a2a.KindOf(err) == a2a.KindInternal && x.r.Context().Err() == nil {
 		x.o.Logger.Error("call failed", "method", x.call.Method, "error", err)
 	}
+	mapping := x.mapping()
 	if status == 0 {
-		status = wire.Status(x.call, err, x.o.ErrorMapping)
+		status = wire.Status(x.call, err, mapping)
 	}
 	header := x.w.Header()
 	x.setErrorHeader(header, err)
@@ -197,7 +198,7 @@ func (x *exchange) fail(status int, err error) {
 		header.Set("Allow", wrong.Allow)
 	}
 	x.w.WriteHeader(status)
-	b := wire.AppendCallError(nil, x.call, err, x.o.ErrorMapping)
+	b := wire.AppendCallError(nil, x.call, err, mapping)
 	x.w.Write(b)
 	x.tell(status, b, err)
 }

@@ -16,7 +16,8 @@ const (
 	oldCardPath = "/.well-known/agent.json"
 )
 
-// serveCard answers with the card, in the form that belongs to its path. The official Go SDK (to 2.4.0 at least) fails on
+// serveCard answers with the card, in the form that belongs to its path and to the version that the client names. One that
+// names none gets the card for readers of every version. The official Go SDK (to 2.4.0 at least) fails on
 // a card whose security requirements are written as the specification has them, and fetches it under the name that Go
 // programs have when they give themselves none: such a reader gets the form that it can parse.
 func (h *Handler) serveCard(w http.ResponseWriter, r *http.Request) {
@@ -35,11 +36,15 @@ func (h *Handler) serveCard(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	form := wire.CardSuperset
+	form, version := wire.CardSuperset, requestedVersion(r)
 	switch {
 	case r.URL.Path == oldCardPath:
+		form = wire.CardOLD
+	case version == "1" || strings.HasPrefix(version, "1."):
+		form = wire.CardNEW
+	case version == "0.3" || strings.HasPrefix(version, "0."):
 		form = wire.CardMID
-	case strings.HasPrefix(r.UserAgent(), "Go-http-client/") && r.Header.Get("A2A-Version") == "":
+	case version == "" && strings.HasPrefix(r.UserAgent(), "Go-http-client/"):
 		form = wire.CardBareLists
 	}
 	body := wire.AppendCard(nil, form, card)

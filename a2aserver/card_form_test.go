@@ -35,7 +35,11 @@ func TestCardForReaders(t *testing.T) {
 			SecurityRequirements []struct{ Schemes map[string]json.RawMessage }
 			Security             []map[string][]string
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.SecurityRequirements) != 1 || len(got.Security) != 1 {
+		both := 1 // who says its version reads that one only
+		if tt.version != "" {
+			both = 0
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.SecurityRequirements) != 1 || len(got.Security) != both {
 			t.Fatalf("%s: %v in %s", tt.name, err, w.Body)
 		}
 		if s := string(got.SecurityRequirements[0].Schemes["bearer"]); s != tt.want {

@@ -40,8 +40,10 @@ type HandlerOptions struct {
 	// is one. nil = there is none.
 	ExtendedCard func(ctx context.Context, principal string) *a2a.AgentCard
 
-	Push         Pusher            // nil = there are no push notifications
-	ErrorMapping wire.ErrorMapping // of the statuses of v1.0 over HTTP+JSON and gRPC
+	Push Pusher // nil = there are no push notifications
+
+	// ErrorMapping says which edition of v1.0 the statuses of errors over HTTP+JSON and gRPC are those of; nil = 1.0.1.
+	ErrorMapping func() wire.ErrorMapping
 
 	BlockingTimeout time.Duration // a blocking send is answered with the task as it stands then; 0 = 5 minutes
 	KeepAlive       time.Duration // a silent stream gets a comment this often; 0 = 15 seconds
@@ -110,6 +112,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.serveCall(w, r, true)
 	}
+}
+
+// mapping is the edition of the statuses in force.
+func (h *Handler) mapping() wire.ErrorMapping {
+	if h.o.ErrorMapping == nil {
+		return wire.Mapping101
+	}
+	return h.o.ErrorMapping()
 }
 
 // authenticate returns the principal, after its rate limit.

@@ -308,7 +308,7 @@ func TestMalformed(t *testing.T) {
 		`{"jsonrpc":"1.0","id":1,"method":"ListTasks"}`:                                                                                     -32600,
 		`{"jsonrpc":"2.0","id":{},"method":"ListTasks"}`:                                                                                    -32600,
 		`{"jsonrpc":"2.0","id":1,"method":"Nonsense"}`:                                                                                      -32601,
-		`{"jsonrpc":"2.0","id":1,"method":"tasks/send"}`:                                                                                    -32601,
+		`{"jsonrpc":"2.0","id":1,"method":"tasks/send"}`:                                                                                    -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}`:                                                                           -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"SendMessage"}`:                                                                                   -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[]}}}`:              -32602,

@@ -16,14 +16,15 @@ const (
 	CardNEW       CardForm = iota // pure v1.0, for RPC results
 	CardMID                       // pure v0.3
 	CardSuperset                  // both at once, for /.well-known/agent-card.json
-	CardBareLists                 // the same with the scopes of a requirement not wrapped in "list": all that a2a-go/v2 parses
+	CardOLD                       // v0.3 with what v0.1 needs beside it, for /.well-known/agent.json
+	CardBareLists                 // as CardSuperset with the scopes of a requirement not wrapped in "list": all that a2a-go/v2 parses
 )
 
 // AppendCard appends a card. What one version cannot say is said in the nearest way that keeps an agent as closed as it
 // is: v1.0 gets a scheme for every OAuth flow, v0.3 a bearer token in place of flows that it does not know.
 func AppendCard(b []byte, f CardForm, card *a2a.AgentCard) []byte {
 	w := cardWriter{form: f, schemes: card.SecuritySchemes}
-	if f != CardMID {
+	if f != CardMID && f != CardOLD {
 		w.schemes, w.flows = splitFlows(card.SecuritySchemes)
 	}
 	return w.append(b, card)
@@ -36,7 +37,7 @@ type cardWriter struct {
 }
 
 func (w *cardWriter) is(f CardForm) bool {
-	return w.form == f || w.form == CardSuperset || w.form == CardBareLists
+	return w.form == f || w.form == CardSuperset || w.form == CardBareLists || w.form == CardOLD && f == CardMID
 }
 
 func (w *cardWriter) append(b []byte, card *a2a.AgentCard) []byte {
@@ -80,6 +81,9 @@ func (w *cardWriter) append(b []byte, card *a2a.AgentCard) []byte {
 		b = append(b, '}')
 	}
 	b = w.appendRequirements(b, card.SecurityRequirements)
+	if w.form == CardOLD {
+		b = appendAuthentication(b, card)
+	}
 	b = jsontext.AppendStrings(append(b, `,"defaultInputModes":`...), card.DefaultInputModes)
 	b = jsontext.AppendStrings(append(b, `,"defaultOutputModes":`...), card.DefaultOutputModes)
 	b = append(b, `,"skills":[`...)
