@@ -46,6 +46,7 @@ type PushSender struct {
 	seed    maphash.Seed
 
 	mu        sync.Mutex
+	resumed   bool // before, nothing is sent
 	closing   bool
 	followers map[string]*follower // by registration
 	targets   map[string]*target   // by origin
@@ -67,10 +68,9 @@ type PushOptions struct {
 
 	Store PushStore // nil = in memory
 
-	// Sign makes a compact JWS of the claims of a JWT, by a key that receivers can find; Issuer is its iss. nil: a Bearer
-	// scheme without credentials is refused.
-	Sign   func(claims []byte) (string, error)
-	Issuer string
+	// Sign makes a JWT of claims, by a key that receivers can find, and adds iss. nil: a Bearer scheme without credentials
+	// is refused.
+	Sign func(claims map[string]any) (string, error)
 
 	Retries []time.Duration // before each attempt after the first; nil = PushRetries
 	Timeout time.Duration   // of one attempt; 0 = 15 seconds
@@ -118,8 +118,11 @@ func NewPushSender(o *PushOptions) *PushSender {
 // For returns the sender for the tasks of one scope.
 func (s *PushSender) For(scope string) Pusher { return &scopedPusher{s, scope} }
 
-// Resume takes up the registrations that an earlier process left.
+// Resume takes up the registrations that there are. Nothing is sent before it.
 func (s *PushSender) Resume(ctx context.Context) error {
+	s.mu.Lock()
+	s.resumed = true
+	s.mu.Unlock()
 	for r, err := range s.o.Store.Open(ctx) {
 		if err != nil {
 			return err
@@ -205,7 +208,7 @@ func (s *PushSender) Replay(ctx context.Context, registration string) error {
 func (s *PushSender) begin(r *PushRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
+	if s.closing || !s.resumed || s.followers[r.UID] != nil {
 		return
 	}
 	f := newFollower(s, r)

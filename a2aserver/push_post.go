@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -132,22 +131,10 @@ func (f *follower) jwt(body []byte, now time.Time) (string, error) {
 		return "", errors.New("there is no key to sign with")
 	}
 	sum := sha256.Sum256(body)
-	claims, err := json.Marshal(struct {
-		Issuer   string `json:"iss,omitempty"`
-		Audience string `json:"aud"`
-		IssuedAt int64  `json:"iat"`
-		Expires  int64  `json:"exp"`
-		ID       string `json:"jti"`
-		TaskID   string `json:"taskId"`
-		Body     string `json:"request_body_sha256"`
-	}{
-		f.s.o.Issuer, f.url.Scheme + "://" + f.url.Host, now.Unix(), now.Add(jwtLife).Unix(), uuid.NewString(),
-		cmp.Or(f.row.ClientTaskID, f.row.Config.TaskID), hex.EncodeToString(sum[:]),
+	return f.s.o.Sign(map[string]any{
+		"aud": f.url.Scheme + "://" + f.url.Host, "iat": now.Unix(), "exp": now.Add(jwtLife).Unix(), "jti": uuid.NewString(),
+		"taskId": cmp.Or(f.row.ClientTaskID, f.row.Config.TaskID), "request_body_sha256": hex.EncodeToString(sum[:]),
 	})
-	if err != nil {
-		return "", err
-	}
-	return f.s.o.Sign(claims)
 }
 
 // retryAfter reads the header of that name, in seconds or as a date; 0 without one.

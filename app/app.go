@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/a2aserver"
 	"parley/app/egress"
 	"parley/app/guard"
 	"parley/app/vault"
@@ -49,6 +50,7 @@ type App struct {
 	registry *registry
 	driver   *local.Driver
 	tokens   *tokens
+	push     *a2aserver.PushSender
 	control  *http.Server
 
 	// Only when serving.
@@ -124,7 +126,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if a.grants, err = loadGrants(ctx, a.store); err != nil {
 		return nil, err
 	}
-	a.egress = egress.New(&egress.Options{Grants: a.grants.of, Logger: a.log})
+	a.egress = egress.New(&egress.Options{Grants: pushGrants(a.grants.of), Logger: a.log})
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
 	a.caller.learned = a.registry.learned
@@ -135,6 +137,9 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		},
 	})
 	a.store.erasing = a.driver.Forget
+	if a.push, err = a.newPush(); err != nil {
+		return nil, err
+	}
 	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
 	go func(socket net.Listener) { _ = a.control.Serve(socket) }(a.claim.socket) // Close may come first
 
@@ -197,6 +202,9 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if err := a.driver.Resume(ctx); err != nil {
 		return nil, fmt.Errorf("open runs could not be taken up: %w", err)
 	}
+	if err := a.push.Resume(ctx); err != nil {
+		return nil, fmt.Errorf("the webhooks of callers could not be taken up: %w", err)
+	}
 	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig})
 	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, NoPages: true, Refuse: refuseCall})
 	ui, in = nil, nil
@@ -252,6 +260,9 @@ func (a *App) Close(ctx context.Context) error {
 	}
 	if a.control != nil {
 		errs = append(errs, a.control.Close())
+	}
+	if a.push != nil {
+		errs = append(errs, a.push.Close(ctx))
 	}
 	if a.driver != nil {
 		errs = append(errs, a.driver.Close(ctx))

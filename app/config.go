@@ -23,6 +23,7 @@ type Config struct {
 	A2A        string // listen address for A2A clients; "" = DefaultA2A, or the next free port
 	GRPC       string // accepted, and logged as off: there is no gRPC yet
 	OpenA2A    bool   // nobody on this machine needs a token for our own agent and the demo agents
+	LocalPush  bool   // webhooks of callers may be on this machine
 	PublicURL  string // under which A2A clients reach the A2A address from elsewhere
 	TLSCert    string // PEM files; both or none
 	TLSKey     string
@@ -47,6 +48,7 @@ type DemoAgents func(context.Context, *DemoOptions) (DemoServer, error)
 // DemoOptions is what the demo agents are built with.
 type DemoOptions struct {
 	Log    func(agent string) a2aserver.Log
+	Push   func(agent string) a2aserver.Pusher
 	Base   string // their origin, with a trailing slash: each is at Base + name
 	Token  string // wanted from every caller; "" = none
 	Logger *slog.Logger
@@ -56,7 +58,8 @@ type DemoOptions struct {
 type DemoServer interface {
 	http.Handler
 	Names() []string
-	Resume(context.Context) error // before the first request
+	Tasks(agent string) a2aserver.Tasks // nil when there is no such agent
+	Resume(context.Context) error       // before the first request
 	Close(context.Context) error
 }
 

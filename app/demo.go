@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"parley/a2aserver"
+	"parley/app/egress"
 	"parley/app/guard"
+	"parley/app/vault"
 	"parley/orchestrator"
 	"parley/orchestrator/sqlite"
 )
@@ -22,6 +25,8 @@ type Demo struct {
 	base   string
 	claim  *instance
 	store  *sqlite.DB
+	push   *a2aserver.PushSender
+	egress *egress.Egress // the way out to webhooks
 	agents DemoServer
 	drain  *guard.Drain
 	server *http.Server
@@ -75,14 +80,18 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 		return nil, fmt.Errorf("the demo agents cannot listen: %w", err)
 	}
 	d.base = "http://" + ln.Addr().String() + "/"
+	if err := d.startPush(logger); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
 	d.agents, err = build(ctx, &DemoOptions{
-		Log:  func(agent string) a2aserver.Log { return NewAgentLog(d.store, "demo/"+agent) },
+		Log:  func(agent string) a2aserver.Log { return NewAgentLog(d.store, demoScope+agent) },
+		Push: func(agent string) a2aserver.Pusher { return d.push.For(demoScope + agent) },
 		Base: d.base, Token: cfg.Token, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	if err := d.agents.Resume(ctx); err != nil { // of no weight beside serving
+	if err := errors.Join(d.agents.Resume(ctx), d.push.Resume(ctx)); err != nil { // of no weight beside serving
 		logger.Error("the demo agents could not take up what was left open", "err", err)
 	}
 	d.drain = guard.NewDrain()
@@ -94,6 +103,18 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 		}
 	}(d.server)
 	return d, nil
+}
+
+// demoScope begins the scope of a demo agent's tasks.
+const demoScope = "demo/"
+
+// startPush makes the sender of the demo agents.
+func (d *Demo) startPush(logger *slog.Logger) (err error) {
+	d.push, d.egress, err = newDemoPush(d.store, newKeys(d.data, vault.InMemory(), logger), func(scope string) a2aserver.Tasks {
+		name, _ := strings.CutPrefix(scope, demoScope)
+		return d.agents.Tasks(name)
+	}, logger)
+	return err
 }
 
 // Ready is the ready line.
@@ -118,6 +139,10 @@ func (d *Demo) Wait(ctx context.Context) error {
 // Close drains and ends everything; it may be called twice.
 func (d *Demo) Close(ctx context.Context) error {
 	var errs []error
+	if d.push != nil {
+		errs = append(errs, d.push.Close(ctx))
+		d.egress.Close()
+	}
 	if d.agents != nil {
 		errs = append(errs, d.agents.Close(ctx))
 	}
@@ -130,7 +155,7 @@ func (d *Demo) Close(ctx context.Context) error {
 	if d.claim != nil {
 		errs = append(errs, d.claim.close())
 	}
-	d.agents, d.server, d.store, d.claim = nil, nil, nil, nil
+	d.push, d.agents, d.server, d.store, d.claim = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -15,7 +15,7 @@ import (
 
 // demoAgents builds the demo agents for app, which does not know them.
 func demoAgents(ctx context.Context, o *app.DemoOptions) (app.DemoServer, error) {
-	return demo.Handler(ctx, &demo.Options{Log: o.Log, Base: o.Base, Token: o.Token, Logger: o.Logger})
+	return demo.Handler(ctx, &demo.Options{Log: o.Log, Push: o.Push, Base: o.Base, Token: o.Token, Logger: o.Logger})
 }
 
 func (e *env) demoCmd() *cobra.Command {

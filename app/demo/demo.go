@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"parley/a2a"
@@ -33,10 +34,11 @@ type agent struct {
 
 // Options say how the agents are served. Base is required.
 type Options struct {
-	Base   string                           // absolute URL under which the Server is reached
-	Log    func(agent string) a2aserver.Log // where an agent keeps its tasks; nil = in memory
-	Token  string                           // every call needs it as a bearer token, and the cards say so; "" = none
-	Logger *slog.Logger                     // nil = discard
+	Base   string                              // absolute URL under which the Server is reached
+	Log    func(agent string) a2aserver.Log    // where an agent keeps its tasks; nil = in memory
+	Push   func(agent string) a2aserver.Pusher // who tells webhooks of an agent's tasks; nil = nobody
+	Token  string                              // every call needs it as a bearer token, and the cards say so; "" = none
+	Logger *slog.Logger                        // nil = discard
 }
 
 // Server is the agents behind one http.Handler.
@@ -74,6 +76,7 @@ func (s *Server) add(a *agent, root string, o *Options) {
 	a.card.Version = "1.0.0"
 	a.card.Provider = &a2a.AgentProvider{Organization: "Parley", URL: root}
 	a.card.Capabilities.Streaming = true
+	a.card.Capabilities.PushNotifications = o.Push != nil
 	a.card.Interfaces = []a2a.AgentInterface{
 		{URL: here, Binding: a2a.BindingJSONRPC, Version: "1.0"},
 		{URL: here, Binding: a2a.BindingJSONRPC, Version: "0.3"},
@@ -84,6 +87,9 @@ func (s *Server) add(a *agent, root string, o *Options) {
 		a.card.SecurityRequirements = []a2a.SecurityRequirement{{"bearer": nil}}
 		h.Authenticate = bearer(o.Token)
 		h.Challenge = `Bearer realm="Parley demo agents"`
+	}
+	if o.Push != nil {
+		h.Push = o.Push(a.name)
 	}
 	log := a2aserver.NewMemoryLog()
 	if o.Log != nil {
@@ -122,6 +128,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 
 // Names returns the names of the agents; each is at its name below Base.
 func (s *Server) Names() []string { return s.names }
+
+// Tasks returns the tasks of an agent, nil when there is none of that name.
+func (s *Server) Tasks(name string) a2aserver.Tasks {
+	i := slices.Index(s.names, name)
+	if i < 0 {
+		return nil
+	}
+	return s.agents[i]
+}
 
 // Resume goes on with what an earlier process left unfinished. Call it before the first request.
 func (s *Server) Resume(ctx context.Context) error {
