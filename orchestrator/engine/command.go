@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -65,7 +66,7 @@ type Finish struct {
 
 func (c *Plan) ID() string { return fmt.Sprintf("plan/%d", c.Round) }
 func (c *Send) ID() string {
-	return fmt.Sprintf("send/%s/%d/%d/%d", c.Step, c.Turn, c.Attempt, c.Repeat)
+	return "send/" + c.Step + "/" + strconv.Itoa(c.Turn) + "/" + strconv.Itoa(c.Attempt) + "/" + strconv.Itoa(c.Repeat)
 }
 
 func (c *Await) ID() string  { return fmt.Sprintf("await/%s/%d", c.Step, c.Phase) }

@@ -126,11 +126,13 @@ func (r *Report) Kind() orchestrator.EventKind { return r.kind }
 
 // Marshal returns the JSON under which an internal body is logged.
 func Marshal(b Body) []byte {
-	j, err := json.Marshal(b)
-	if err != nil {
-		panic("engine: " + err.Error()) // a body holds nothing that JSON cannot say
+	switch b := b.(type) {
+	case *Sending:
+		return b.appendJSON(make([]byte, 0, len(b.Message)+384))
+	case *Sent:
+		return b.appendJSON(make([]byte, 0, 160))
 	}
-	return j
+	return encoded(b)
 }
 
 // Decode reads an event of the log.

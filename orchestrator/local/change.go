@@ -229,9 +229,7 @@ func (r *run) childKey() string {
 // on its way turns out not to be stored, the change is not written either: it stands on what the log does not have.
 func (c *change) write(ctx context.Context) error {
 	r := c.r
-	if len(r.window) > 0 {
-		r.flush()
-	}
+	r.flush()
 	if r.ctx.Err() != nil {
 		return r.broken()
 	}
@@ -280,6 +278,7 @@ func (c *change) queue(ctx context.Context) error {
 
 func (r *run) enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)) {
 	r.window <- struct{}{}
+	r.flying.Add(1)
 	r.d.store.Enqueue(b, done)
 }
 

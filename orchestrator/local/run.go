@@ -25,7 +25,8 @@ type run struct {
 	ctx  context.Context // of everything done for the run
 	kill context.CancelCauseFunc
 
-	window chan struct{}             // a slot for each event on its way to the disk
+	window chan struct{}             // a slot for each batch on its way to the disk
+	flying sync.WaitGroup            // the same batches
 	done   func([]*a2a.Entry, error) // committed, made once
 
 	over  atomic.Bool // it has ended; nothing follows
@@ -280,15 +281,8 @@ func (d *Driver) readTaskTo(ctx context.Context, row *orchestrator.Run, to int64
 	return t, at, nil
 }
 
-// flush returns when nothing of the run is on its way to the disk.
-func (r *run) flush() {
-	for range cap(r.window) {
-		r.window <- struct{}{}
-	}
-	for range cap(r.window) {
-		<-r.window
-	}
-}
+// flush returns when nothing of the run is on its way to the disk. r.mu is held, so nothing more is sent there.
+func (r *run) flush() { r.flying.Wait() }
 
 // committed is told by the store how one event on its way fared.
 func (r *run) committed(_ []*a2a.Entry, err error) {
@@ -296,6 +290,7 @@ func (r *run) committed(_ []*a2a.Entry, err error) {
 		r.kill(err)
 	}
 	<-r.window
+	r.flying.Done()
 }
 
 // count puts the run where it counts for its principal.

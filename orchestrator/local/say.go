@@ -205,7 +205,7 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 // receipt returns the receipt of a message as it comes in; the run is not known yet.
 func (d *Driver) receipt(scope, principal string, m *a2a.Message) *orchestrator.Receipt {
 	return &orchestrator.Receipt{
-		Scope: scope, Principal: principal, MessageID: m.ID, Digest: sha256.Sum256(m.AppendJSON(nil)), At: d.now(),
+		Scope: scope, Principal: principal, MessageID: m.ID, Digest: sha256.Sum256(m.AppendJSON(make([]byte, 0, 512))), At: d.now(),
 	}
 }
 

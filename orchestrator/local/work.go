@@ -171,7 +171,7 @@ func (c *change) intend(ctx context.Context, cmd *engine.Send, m *a2a.Message) e
 		Step: cmd.Step, Agent: cmd.Agent, Turn: cmd.Turn, Attempt: cmd.Attempt, Repeat: cmd.Repeat,
 		MessageID: engine.MessageID(r.row.ID, cmd.Step, cmd.Turn, cmd.Attempt),
 		ContextID: cmd.Context, TaskID: cmd.Task, At: c.at.UnixMilli(), Hops: r.hops, Config: r.config,
-		Message: m.AppendJSON(nil),
+		Message: m.AppendJSON(make([]byte, 0, 512)),
 	}
 	s.Digest = engine.Digest(partsOf(m))
 	if cmd.Turn == 1 && !r.fresh {

@@ -91,12 +91,14 @@ func (p *Ports) Send(ctx context.Context, agent *orchestrator.Agent, r *a2a.Send
 	return func(yield func(a2a.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		first := time.AfterFunc(p.FirstReply, func() { cancel(errSilent) })
-		defer first.Stop()
-		turn := time.AfterFunc(p.Turn, func() { cancel(errSilent) })
-		defer turn.Stop()
+		begun, answered := time.Now(), false
+		patience := time.AfterFunc(min(p.FirstReply, p.Turn), func() { cancel(errSilent) })
+		defer patience.Stop()
 		for e, err := range p.Caller.Send(ctx, agent, r) {
-			first.Stop()
+			if !answered {
+				answered = true
+				patience.Reset(p.Turn - time.Since(begun))
+			}
 			if !yield(e, timedOut(ctx, err)) {
 				return
 			}
