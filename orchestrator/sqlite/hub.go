@@ -40,6 +40,7 @@ type hub struct {
 	head     int64 // of the last group that was published
 	recent   tail  // of the whole log, so that who starts to follow near its end need not read the file
 	tails    map[stream]*tail
+	grown    []*tail // since the last wake
 	watchers map[*watcher]struct{}
 }
 
@@ -94,7 +95,7 @@ func (t *tail) after(seq int64) (events []*orchestrator.Event, ok bool) {
 	return slices.Clip(t.events[i:]), true
 }
 
-// publish makes committed events visible.
+// publish makes committed events visible. Those who wait for them are woken later.
 func (h *hub) publish(events []*orchestrator.Event, head int64) {
 	if len(events) == 0 {
 		return
@@ -108,17 +109,33 @@ func (h *hub) publish(events []*orchestrator.Event, head int64) {
 			continue
 		}
 		if t := h.tails[stream{ofRun, e.RunID}]; t != nil {
-			t.add(e)
-			t.notify()
+			h.grow(t, e)
 		}
 		if e.ConversationID == "" {
 			continue
 		}
 		if t := h.tails[stream{ofConversation, e.ConversationID}]; t != nil {
-			t.add(e)
-			t.notify()
+			h.grow(t, e)
 		}
 	}
+}
+
+func (h *hub) grow(t *tail, e *orchestrator.Event) {
+	t.add(e)
+	if n := len(h.grown); n == 0 || h.grown[n-1] != t {
+		h.grown = append(h.grown, t)
+	}
+}
+
+// wake wakes those whose events were published since the last time.
+func (h *hub) wake() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.grown {
+		t.notify()
+	}
+	clear(h.grown)
+	h.grown = h.grown[:0]
 }
 
 func (t *tail) notify() {

@@ -271,6 +271,8 @@ func (w *writer) commit(ops []*op) {
 		}
 		o.finish(o.err)
 	}
+	// What the callers keep of their own is there when others come to ask for it.
+	w.db.hub.wake()
 }
 
 // try runs one transaction. An op that was refused without a trace has its err set; any other failure is returned, and
