@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,6 +37,7 @@ type trip struct {
 	policy     Policy
 	limit      Limit
 	headerTime time.Duration
+	last       atomic.Pointer[known]
 
 	typed    origin
 	typedErr error

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	o, err := originOf(r.URL)
+	o, err := t.originOf(r.URL)
 	if err != nil {
 		return refuse(err)
 	}
@@ -89,6 +90,25 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// originOf is the function of that name, which need not be asked again for the address that came before: nearly every
+// request of a client goes to the same.
+func (t *trip) originOf(u *url.URL) (origin, error) {
+	if k := t.last.Load(); k != nil && k.scheme == u.Scheme && k.host == u.Host && u.User == nil && u.Opaque == "" {
+		return k.origin, nil
+	}
+	o, err := originOf(u)
+	if err == nil {
+		t.last.Store(&known{u.Scheme, u.Host, o})
+	}
+	return o, err
+}
+
+// known is an address whose origin was read.
+type known struct {
+	scheme, host string
+	origin       origin
 }
 
 // errForgotten ends the requests of an agent that was removed.
