@@ -179,6 +179,7 @@ type (
 		SignIn      []string             `json:"signIn,omitempty"`  // the schemes its card declares
 		Fault       *orchestrator.Fault  `json:"agentFault,omitempty"`
 		Card        json.RawMessage      `json:"card,omitempty"`
+		Signature   *SignatureInfo       `json:"signature,omitempty"` // nil: the card is not signed
 	}
 
 	// SpeakAgent says how an agent is to be called.

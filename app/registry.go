@@ -84,11 +84,7 @@ func several(input string) bool {
 // leads to must be public. sentTo is the origin that was given the credential last, "" when none was.
 func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Credential) (found []*card.Found, sentTo string, err error) {
 	way := roundTripper(func(req *http.Request) (*http.Response, error) {
-		p := egress.Policy{Content: egress.Card, Public: true}
-		if names(input, req.URL) {
-			p.Typed = req.URL.Scheme + "://" + req.URL.Host
-		}
-		return r.egress.Client(p).Transport.RoundTrip(req)
+		return r.egress.Client(fetching(input, req.URL)).Transport.RoundTrip(req)
 	})
 	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} // egress: way is made of its clients
 	if cred != nil {
@@ -107,6 +103,15 @@ func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Cr
 	}
 	found, err = card.Find(ctx, input, o)
 	return found, sentTo, told(err)
+}
+
+// fetching is the leave to read u on the strength of what a person typed.
+func fetching(input string, u *url.URL) egress.Policy {
+	p := egress.Policy{Content: egress.Card, Public: true}
+	if names(input, u) {
+		p.Typed = u.Scheme + "://" + u.Host
+	}
+	return p
 }
 
 // names reports whether input names the host of u.
@@ -129,10 +134,14 @@ func (r *registry) describe(ctx context.Context, f *card.Found) (*orchestrator.A
 	if err != nil {
 		return nil, err
 	}
+	signature, err := r.signatureOf(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	return &orchestrator.Agent{
 		ID: id, Name: f.Card.Name, Trust: orchestrator.TrustPending, CardURL: f.URL, CardJSON: f.JSON, Card: f.Card,
 		CardHash: f.Hash, Interface: f.Interface, Dialect: dialectOf(f.Interface), Notes: f.Notes, Hue: hueOf(id),
-		Added: time.Now(),
+		Signature: signature, Added: time.Now(),
 	}, nil
 }
 

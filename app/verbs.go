@@ -24,6 +24,7 @@ func (a *App) verbs() map[string]verb {
 		"agents.show":    once(a.showAgent),
 		"agents.speak":   once(a.speak),
 		"agents.remove":  once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.registry.Remove(ctx, n.ID) }),
+		"agents.verify":  once(a.registry.verify),
 		"send":           streamed(a.send),
 		"answer":         once(a.answer),
 		"task.get":       once(a.getTask),
@@ -183,6 +184,9 @@ func agentInfo(g *orchestrator.Agent, origins []string) AgentInfo {
 	info := AgentInfo{
 		ID: g.ID, Name: g.Name, Trust: g.Trust, URL: g.Interface.URL, Speaks: g.Dialect + " over " + bindingName(g.Interface.Binding), Known: g.Known,
 		Notes: g.Notes, Origins: origins, Fault: g.Health.Fault,
+	}
+	if g.Signature != nil {
+		info.Signature = signatureInfo(g.Signature)
 	}
 	if g.Card != nil {
 		info.Description, info.Streaming = g.Card.Description, g.Card.Capabilities.Streaming
