@@ -103,6 +103,7 @@ func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Requ
 	o.Rate = func(principal string) *rate.Limiter { return p.app.tokens.limiter(principal) }
 	o.Authenticate = p.principal
 	o.Tap = p.app.record
+	o.ErrorMapping = p.app.store.errorMapping
 	o.Push = allowedPush{p.app.push.For(pushScope(o.Agent)), p.app.tokens.readOnly}
 	return a2aserver.NewHandler(p.tasks(tasks), card, o)
 }

@@ -113,6 +113,9 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.store = newStore(db)
+	if err := a.store.load(ctx); err != nil {
+		return nil, err
+	}
 	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Passphrase: vault.NewSecret(cfg.Passphrase), Logger: a.log}); err != nil {
 		a.log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
 		a.vault = vault.InMemory()

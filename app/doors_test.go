@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -446,5 +447,39 @@ func TestForgery(t *testing.T) {
 	}
 	if all := verb[[]any](p, "task.list", app.TaskRef{}); len(all) != 0 {
 		t.Errorf("a forged request was carried out: %v", all)
+	}
+}
+
+// Which edition of v1.0 the statuses of errors are those of is a setting that holds at once, and after a restart.
+func TestErrorMappingIsASetting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := startIn(t, dir)
+	set := func(p *program, edition string) {
+		r := p.do("POST", p.page()+"settings", url.Values{"edition": {edition}}.Encode(), "Cookie", p.login(),
+			"Content-Type", "application/x-www-form-urlencoded", "Origin", strings.TrimSuffix(p.page(), "/"))
+		if r.StatusCode >= 400 {
+			t.Fatalf("the settings page: %d %s", r.StatusCode, r.body)
+		}
+	}
+	status := func(p *program) int {
+		task := p.call("agents/bench", envToken, "SendMessage", say(rand.Text(), "#bench task")).result(t, "task.id")
+		return p.do("POST", p.a2a("agents/bench/tasks/"+task+":cancel"), "{}", "Authorization", "Bearer "+envToken, "A2A-Version", "1.0").StatusCode
+	}
+	if got := status(p); got != 400 {
+		t.Errorf("cancel of an ended task in 1.0.1: %d", got)
+	}
+	set(p, "1.0.0")
+	if got := status(p); got != 409 {
+		t.Errorf("the same in 1.0.0: %d", got)
+	}
+	p.stop()
+	p = startIn(t, dir)
+	if got := status(p); got != 409 {
+		t.Errorf("the same after a restart: %d", got)
+	}
+	set(p, "1.0.1")
+	if got := status(p); got != 400 {
+		t.Errorf("back in 1.0.1: %d", got)
 	}
 }

@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"parley/a2a"
+	"parley/a2a/wire"
 	"parley/orchestrator"
 	"parley/orchestrator/sqlite"
 )
@@ -17,12 +19,29 @@ type store struct {
 	// erasing lets go of what goes on in a conversation, before it is erased.
 	erasing func(ctx context.Context, conversation string) error
 
+	old atomic.Bool // the statuses of errors are those of v1.0.0
+
 	mu     sync.RWMutex
 	agents map[string]*orchestrator.Agent // by id; the agents are never changed
 }
 
 func newStore(db *sqlite.DB) *store {
 	return &store{DB: db, agents: map[string]*orchestrator.Agent{}}
+}
+
+// load reads the settings that are kept in memory.
+func (s *store) load(ctx context.Context) error {
+	edition, err := s.Setting(ctx, orchestrator.ErrorMapping)
+	s.old.Store(edition == "1.0.0")
+	return err
+}
+
+// errorMapping is what the setting of that name says.
+func (s *store) errorMapping() wire.ErrorMapping {
+	if s.old.Load() {
+		return wire.Mapping100
+	}
+	return wire.Mapping101
 }
 
 // Agent returns an agent. It is shared: do not change it.
@@ -46,6 +65,9 @@ func (s *store) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 func (s *store) Write(ctx context.Context, b *orchestrator.Batch) error {
 	err := s.DB.Write(ctx, b)
 	s.forget(b)
+	if edition, set := b.Settings[orchestrator.ErrorMapping]; set && err == nil {
+		s.old.Store(edition == "1.0.0")
+	}
 	return err
 }
 

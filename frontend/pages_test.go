@@ -381,6 +381,11 @@ func TestSettings(t *testing.T) {
 		w.post("/settings", url.Values{"theme": {""}, "retention": {days}}).want(t, status)
 	}
 	w.post("/settings", url.Values{"theme": {"pink"}}).want(t, 400)
+	w.post("/settings", url.Values{"edition": {"2.0"}}).want(t, 400)
+	w.post("/settings", url.Values{"edition": {"1.0.0"}}).want(t, 303)
+	if v, _ := w.store.Setting(t.Context(), orchestrator.ErrorMapping); v != "1.0.0" {
+		t.Errorf("the edition is %q", v)
+	}
 	w.post("/settings", url.Values{"theme": {"dark"}, "retention": {"30"}}).want(t, 303)
 	r := w.get("/settings?saved").want(t, 200, "Saved")
 	if attr(find(r.doc, byTag("html"))[0], "data-theme") != "dark" {

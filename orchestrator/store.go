@@ -189,6 +189,10 @@ type Settings interface {
 // RetentionDays is the setting that says how many days of history are kept; "" or "0" = for ever.
 const RetentionDays = "retention.days"
 
+// ErrorMapping is the setting that says which edition of v1.0 the HTTP and gRPC statuses of our errors are those of:
+// "1.0.0", or "1.0.1", which is also meant by "".
+const ErrorMapping = "a2a.errorMapping"
+
 // Change hints at a row that changed. Empty fields did not change.
 type Change struct {
 	ConversationID string
