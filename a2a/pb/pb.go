@@ -13,7 +13,7 @@
 //     configuration is given, or the metadata of a cancellation;
 //   - whatever v0.3 cannot say in JSON either: tenants, a second kind of content type or file name beside a file's own.
 //
-// A file in a2a.v1 travels as base64 text within the bytes, as the Python and Go SDKs have it; see file.go.
+// A file in a2a.v1 travels as base64 text within the bytes, as the Python and Go SDKs have it, and is read either way.
 package pb
 
 import (

@@ -1,6 +1,7 @@
 package pb
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -214,12 +215,13 @@ func v03Parts(parts []a2a.Part) []*v03.Part {
 // dataCompat marks a data part whose value is no object and was put into one.
 const dataCompat = "data_part_compat"
 
+// v03Part makes a part. The bytes of a file are base64 text, as those who read v0.3 expect.
 func v03Part(p *a2a.Part) *v03.Part {
 	meta := p.Metadata
 	switch p.Kind {
 	case a2a.PartRaw:
 		return &v03.Part{Metadata: object(meta), Part: &v03.Part_File{File: &v03.FilePart{
-			File: &v03.FilePart_FileWithBytes{FileWithBytes: wrapFile(p.Raw)}, MimeType: str(p.MediaType), Name: str(p.Filename),
+			File: &v03.FilePart_FileWithBytes{FileWithBytes: base64.StdEncoding.AppendEncode(nil, p.Raw)}, MimeType: str(p.MediaType), Name: str(p.Filename),
 		}}}
 	case a2a.PartURL:
 		return &v03.Part{Metadata: object(meta), Part: &v03.Part_File{File: &v03.FilePart{

@@ -180,7 +180,7 @@ func (r *reader) v03Part(m *v03.Part) a2a.Part {
 		p.MediaType, p.Filename = c.File.GetMimeType(), c.File.GetName()
 		switch f := c.File.GetFile().(type) {
 		case *v03.FilePart_FileWithBytes:
-			p.Kind, p.Raw = a2a.PartRaw, unwrapFile(f.FileWithBytes, p.MediaType)
+			p.Kind, p.Raw = a2a.PartRaw, wire.FileBytes(f.FileWithBytes, p.MediaType)
 		case *v03.FilePart_FileWithUri:
 			p.Kind, p.URL = a2a.PartURL, f.FileWithUri
 		default:
