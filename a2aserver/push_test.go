@@ -58,7 +58,7 @@ func (w *statusWriter) WriteHeader(code int) { w.code = code; w.ResponseWriter.W
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	if err != nil || r.Method != http.MethodPost { // the v0.1 handshake is not known here
 		return
 	}
 	sw := &statusWriter{w, 200}
