@@ -71,7 +71,8 @@ func readCancel(r *jsontext.Reader, q *a2a.CancelRequest) {
 	}
 }
 
-func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) {
+// readSend reports whether the request says if it waits for the answer.
+func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) (waits bool) {
 	id := "" // some write it beside the message
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -82,7 +83,7 @@ func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) {
 		case "messageId":
 			id = r.String()
 		case "configuration":
-			readConfiguration(r, &s.Configuration)
+			waits = readConfiguration(r, &s.Configuration)
 		case "metadata":
 			s.Metadata = r.RawObject()
 		default:
@@ -95,27 +96,28 @@ func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) {
 	if s.Message.Role == "" {
 		s.Message.Role = a2a.RoleUser
 	}
+	return waits
 }
 
-func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) {
+func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) (waits bool) {
 	*c = a2a.SendConfiguration{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
 		case "acceptedOutputModes":
 			c.AcceptedOutputModes = r.Strings()
 		case "taskPushNotificationConfig", "pushNotificationConfig", "pushNotification":
-			c.Push = new(a2a.PushConfig)
-			readPush(r, c.Push)
+			c.Push = readPushConfig(r)
 		case "historyLength":
 			c.HistoryLength = readLength(r)
 		case "returnImmediately":
-			c.ReturnImmediately = r.Bool()
+			c.ReturnImmediately, waits = r.Bool(), true
 		case "blocking":
-			c.ReturnImmediately = !r.Bool()
+			c.ReturnImmediately, waits = !r.Bool(), true
 		default:
 			r.Skip()
 		}
 	}
+	return waits
 }
 
 func readLength(r *jsontext.Reader) *int {

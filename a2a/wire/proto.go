@@ -26,11 +26,15 @@ func (protoFamily) details() bool { return true }
 func (protoFamily) readParams(r *jsontext.Reader, c *Call) {
 	switch c.Op {
 	case OpSend, OpStream:
-		readSend(r, c.Send, readProtoPart)
+		waits := readSend(r, c.Send, readProtoPart)
 		restoreReferences(&c.Send.Message)
-		// Zero cannot be told from none: it means no limit.
-		if n := &c.Send.Configuration.HistoryLength; *n != nil && **n == 0 {
-			*n = nil
+		// What is zero cannot be told from what is absent. No limit is meant; and who has a webhook does not wait.
+		config := &c.Send.Configuration
+		if n := config.HistoryLength; n != nil && *n == 0 {
+			config.HistoryLength = nil
+		}
+		if !waits && config.Push != nil {
+			config.ReturnImmediately = true
 		}
 	case OpCancel:
 		id := c.Cancel.ID

@@ -53,7 +53,7 @@ func EncodeREST(d Dialect, op Op, params any, options ...RESTOption) (*RESTReque
 	if e.proto {
 		r.Path = "/v1" + r.Path
 	}
-	if e.tenant != "" && e.proto && r.Body == nil || e.strict && e.tenant != "" && op == OpPushSet {
+	if e.tenant != "" && e.proto && (r.Body == nil || op == OpPushSet) {
 		e.q.Set("tenant", e.tenant)
 	}
 	if e.tenant != "" && !e.proto {

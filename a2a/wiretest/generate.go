@@ -46,12 +46,21 @@ func Request() *rapid.Generator[a2a.SendRequest] {
 			c.HistoryLength = &n
 		}
 		if flip(t) {
-			c.Push = &a2a.PushConfig{Tenant: maybe(t, id), ID: maybe(t, id), TaskID: maybe(t, id), URL: id(t), Token: maybe(t, text)}
-			if flip(t) {
-				c.Push.Authentication = &a2a.PushAuthentication{Scheme: id(t), Credentials: maybe(t, text)}
-			}
+			p := Push().Draw(t, "push")
+			c.Push = &p
 		}
 		return r
+	})
+}
+
+// Push generates a push configuration.
+func Push() *rapid.Generator[a2a.PushConfig] {
+	return rapid.Custom(func(t *rapid.T) a2a.PushConfig {
+		p := a2a.PushConfig{Tenant: maybe(t, id), ID: maybe(t, id), TaskID: maybe(t, id), URL: id(t), Token: maybe(t, text)}
+		if flip(t) {
+			p.Authentication = &a2a.PushAuthentication{Scheme: id(t), Credentials: maybe(t, text), MoreSchemes: list(t, 2, id)}
+		}
+		return p
 	})
 }
 
@@ -90,13 +99,15 @@ func artifact(t *rapid.T) a2a.Artifact {
 func part(t *rapid.T) a2a.Part {
 	p := a2a.Part{
 		Kind:     a2a.PartKind(rapid.IntRange(int(a2a.PartText), int(a2a.PartNoContent)).Draw(t, "part")),
-		Filename: maybe(t, text), MediaType: maybe(t, text), Metadata: metadata(t),
+		Filename: maybe(t, text), MediaType: maybe(t, mediaType), Metadata: metadata(t),
 	}
 	switch p.Kind {
 	case a2a.PartText:
 		p.Text = text(t)
 	case a2a.PartRaw:
-		p.Raw = rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "raw")
+		p.Raw = rapid.OneOf(
+			rapid.SliceOfN(rapid.Byte(), 0, 20), rapid.SampledFrom([][]byte{[]byte("hi"), []byte("word"), []byte("aGk="), []byte("YUdrPQ=="), []byte("YUdr\n")}),
+		).Draw(t, "raw")
 	case a2a.PartURL:
 		p.URL = id(t)
 	case a2a.PartData:
@@ -134,7 +145,7 @@ func value(t *rapid.T, depth int) json.RawMessage {
 	case 1:
 		return json.RawMessage(strconv.FormatBool(flip(t)))
 	case 2:
-		return json.RawMessage(rapid.SampledFrom([]string{"0", "-1.50", "1e3", "9007199254740993", "1.0E-7"}).Draw(t, "number"))
+		return json.RawMessage(rapid.SampledFrom([]string{"0", "-1.50", "1e3", "9007199254740993", "1152921504606846976", "1.0E-7"}).Draw(t, "number"))
 	case 3, 4:
 		b, _ := json.Marshal(rapid.String().Draw(t, "string"))
 		return b
@@ -156,6 +167,10 @@ func id(t *rapid.T) string {
 
 func text(t *rapid.T) string {
 	return rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"plain words", "<b>&\"\\</b>\n\t", "\u2028 世界 😀"})).Draw(t, "text")
+}
+
+func mediaType(t *rapid.T) string {
+	return rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"text/plain", "image/png"})).Draw(t, "type")
 }
 
 func flip(t *rapid.T) bool { return rapid.Bool().Draw(t, "bool") }
