@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -20,6 +22,9 @@ const (
 	Bearer Kind = "Bearer"
 	Basic  Kind = "Basic"
 	APIKey Kind = "APIKey"
+
+	// Certificate is a certificate of the client, shown when the connection is made (mutual TLS).
+	Certificate Kind = "Certificate"
 )
 
 // Bound is a credential and the one origin that it may go to. It does not print its secret.
@@ -29,14 +34,17 @@ type Bound struct {
 	User     string        // Basic
 	Name     string        // APIKey: of the header, query parameter or cookie; chosen by a person, never by a card
 	Location string        // APIKey: header (the default), query or cookie
-	Secret   func() string // reveals it
+	Secret   func() string // reveals it; not for a Certificate
+
+	Cert *tls.Certificate // Certificate, with its key
 }
 
 // ErrCredential is what a credential that cannot be attached to anything fails with.
 var ErrCredential = errors.New("the credential cannot be used")
 
 // Attach adds the credential to a request for its origin, exactly, that is not a redirect; to any other it adds nothing.
-// It reports whether it did. The request is changed in place.
+// It reports whether it is for that request. The request is changed in place; a Certificate, which goes with the
+// connection, changes nothing.
 func (b Bound) Attach(r *http.Request) (bool, error) {
 	mine, err := parseOrigin(b.Origin)
 	if err != nil {
@@ -50,6 +58,9 @@ func (b Bound) Attach(r *http.Request) (bool, error) {
 	}
 	if err := b.Check(); err != nil {
 		return false, err
+	}
+	if b.Kind == Certificate {
+		return true, nil
 	}
 	secret := b.Secret()
 	switch {
@@ -73,8 +84,18 @@ func (b Bound) Attach(r *http.Request) (bool, error) {
 
 // Check says what is wrong with a credential before it is stored. It tells nothing of the secret.
 func (b Bound) Check() error {
-	if _, err := parseOrigin(b.Origin); err != nil {
+	o, err := parseOrigin(b.Origin)
+	if err != nil {
 		return fmt.Errorf("%w: its origin is not valid", ErrCredential)
+	}
+	if b.Kind == Certificate {
+		if o.scheme != "https" {
+			return fmt.Errorf("%w: a certificate can be shown over https only", ErrCredential)
+		}
+		if b.Cert == nil || len(b.Cert.Certificate) == 0 || b.Cert.PrivateKey == nil {
+			return fmt.Errorf("%w: it is no certificate with its key", ErrCredential)
+		}
+		return nil
 	}
 	if b.Secret == nil || b.Secret() == "" {
 		return fmt.Errorf("%w: it is empty", ErrCredential)
@@ -135,6 +156,42 @@ func denied(name string) bool {
 	}, name) || slices.ContainsFunc([]string{"Access-Control-", "Proxy-", "Sec-", "X-Forwarded-"}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)
 	})
+}
+
+// Presented is what may be shown to one origin by other means than a request over HTTP.
+type Presented struct {
+	Header http.Header      // Authorization, the headers of keys, Cookie; never nil
+	Cert   *tls.Certificate // nil for none
+}
+
+// Present returns what a policy's credentials show to the origin of an address: for gRPC, whose metadata are headers. A
+// key that belongs into the query of a URL cannot be shown in this way: that is an error.
+func (e *Egress) Present(ctx context.Context, p Policy, address string) (Presented, error) {
+	shown := Presented{Header: http.Header{}}
+	if p.Credentials == nil {
+		return shown, nil
+	}
+	bound, err := p.Credentials(ctx)
+	if err != nil {
+		return shown, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
+	if err != nil {
+		return shown, &Refused{Reason: "this is not a web address", Advice: "Check the spelling."}
+	}
+	for _, b := range bound {
+		ok, err := b.Attach(r)
+		switch {
+		case err != nil:
+			return shown, err
+		case ok && b.Kind == Certificate:
+			shown.Cert = b.Cert
+		case ok && b.Kind == APIKey && b.Location == "query":
+			return shown, fmt.Errorf("%w: a key in the address cannot be sent here, only in a header", ErrCredential)
+		}
+	}
+	shown.Header = r.Header
+	return shown, nil
 }
 
 // String, GoString, Format, LogValue and MarshalJSON tell what it is for, never what it is.

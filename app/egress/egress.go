@@ -184,9 +184,9 @@ type agent struct {
 	kill  context.CancelFunc
 
 	mu      sync.Mutex
-	ways    map[time.Duration]*http.Transport // by the time allowed for a header
-	granted []string                          // what Grants last answered,
-	origins []origin                          // and the same, read
+	ways    map[wayKey]*http.Transport
+	granted []string // what Grants last answered,
+	origins []origin // and the same, read
 }
 
 // agent returns the state of an agent, nil after Close.
@@ -195,21 +195,38 @@ func (e *Egress) agent(id string) *agent {
 	defer e.mu.Unlock()
 	a := e.agents[id]
 	if a == nil && !e.closed {
-		a = &agent{id: id, ways: map[time.Duration]*http.Transport{}}
+		a = &agent{id: id, ways: map[wayKey]*http.Transport{}}
 		a.alive, a.kill = context.WithCancel(context.Background())
 		e.agents[id] = a
 	}
 	return a
 }
 
-// way returns the transport of the agent for a header time.
-func (a *agent) way(e *Egress, headerTime time.Duration) *http.Transport {
+// wayKey is what the requests have in common that may share connections: the time allowed for a header, and, where a
+// certificate is shown, it and the one origin that sees it.
+type wayKey struct {
+	headerTime time.Duration
+	origin     origin
+	cert       *tls.Certificate
+}
+
+// way returns the transport of the agent for a key. One with a certificate takes the place of those with the one before.
+func (a *agent) way(e *Egress, k wayKey) *http.Transport {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := a.ways[headerTime]
+	t := a.ways[k]
 	if t == nil {
-		t = e.transport(headerTime, func(ctx context.Context) leave { return grantsOf(a.grants(ctx, e)) })
-		a.ways[headerTime] = t
+		t = e.transport(k.headerTime, func(ctx context.Context) leave { return grantsOf(a.grants(ctx, e)) })
+		if k.cert != nil {
+			t.TLSClientConfig.Certificates = []tls.Certificate{*k.cert}
+			for old, way := range a.ways {
+				if old.cert != nil && old.origin == k.origin && old.cert != k.cert {
+					delete(a.ways, old)
+					way.CloseIdleConnections()
+				}
+			}
+		}
+		a.ways[k] = t
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -52,7 +53,7 @@ func (t *trip) way(ctx context.Context, o origin) (*http.Transport, context.Cont
 			return nil, nil, &Refused{Origin: o.String(), Reason: "the program is shutting down", Advice: "Start it again."}
 		}
 		if slices.Contains(a.grants(ctx, t.e), o) {
-			return a.way(t.e, t.headerTime), a.alive, nil
+			return a.way(t.e, wayKey{headerTime: t.headerTime}), a.alive, nil
 		}
 	}
 	if t.typedErr != nil {
@@ -74,6 +75,23 @@ func (t *trip) way(ctx context.Context, o origin) (*http.Transport, context.Cont
 		r.Reason, r.Advice = "nobody gave leave to reach it", "Approve this origin for an agent."
 	}
 	return nil, nil, r
+}
+
+// certified returns the transport for an origin that shows a certificate to it. The leave is the one that way found.
+func (t *trip) certified(o origin, granted bool, cert *tls.Certificate) *http.Transport {
+	if granted {
+		if a := t.e.agent(t.policy.Agent); a != nil {
+			return a.way(t.e, wayKey{t.headerTime, o, cert})
+		}
+	}
+	leave := rule(publicOnly)
+	if t.typedWay != nil && t.typed == o {
+		leave = anyBut(t.typed)
+	}
+	way := t.e.transport(t.headerTime, leave)
+	way.TLSClientConfig.Certificates = []tls.Certificate{*cert}
+	way.DisableKeepAlives = true // used for a moment; nothing to close afterwards
+	return way
 }
 
 // grants returns the origins granted to the agent now.

@@ -83,7 +83,7 @@ func rebind(t *testing.T, judged bool) int64 {
 	clients := []*http.Client{e.Client(Policy{Agent: "a"}), e.Client(Policy{Public: true})}
 	if !judged {
 		a := e.agent("a")
-		a.ways[e.o.HeaderTime] = unjudged(e, func(string, netip.AddrPort) error { return nil })
+		a.ways[wayKey{headerTime: e.o.HeaderTime}] = unjudged(e, func(string, netip.AddrPort) error { return nil })
 	}
 	for i := range 500 {
 		u := granted

@@ -65,9 +65,13 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 			out = r.Clone(ctx)
 		}
 		for _, b := range bound {
-			if _, err := b.Attach(out); err != nil {
+			attached, err := b.Attach(out)
+			if err != nil {
 				end()
 				return refuse(err)
+			}
+			if attached && b.Kind == Certificate {
+				way = t.certified(o, alive != nil, b.Cert)
 			}
 		}
 	}
