@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"parley/a2a"
@@ -184,6 +185,17 @@ func (c *change) intend(ctx context.Context, cmd *engine.Send, m *a2a.Message) e
 			s.ContextID = child.ContextID
 			if child.LastTask != "" {
 				s.References = []string{child.LastTask}
+			}
+		}
+	}
+	if len(m.ReferenceTaskIDs) > 0 {
+		more, err := r.references(ctx, cmd.Agent, m.ReferenceTaskIDs)
+		if err != nil {
+			return err
+		}
+		for _, id := range more {
+			if !slices.Contains(s.References, id) {
+				s.References = append(s.References, id)
 			}
 		}
 	}

@@ -92,6 +92,7 @@ func RunDriver(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"StoreFails", driverStoreFails},
 		{"Gateway", driverGateway},
 		{"GatewayMessage", driverGatewayMessage},
+		{"GatewayReferences", driverGatewayReferences},
 		{"GatewayTask", driverGatewayTask},
 		{"GatewayContexts", driverGatewayContexts},
 		{"GatewayAsk", driverGatewayAsk},

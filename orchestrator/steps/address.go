@@ -46,15 +46,21 @@ func (a *Address) task(t *a2a.Task) {
 	for i := range t.History {
 		m := &t.History[i]
 		if a.Asked != nil && (m.ID == a.SentID || m.ID == a.Asked.ID) {
-			*m, found = *a.Asked, true
+			*m, found = a.asked(), true
+			continue
 		}
 		a.message(m)
 	}
 	if !found {
-		m := *a.Asked
-		a.message(&m)
-		t.History = slices.Insert(t.History, 0, m)
+		t.History = slices.Insert(t.History, 0, a.asked())
 	}
+}
+
+// asked is the caller's message within the task: what it refers to it named itself, in ids of ours.
+func (a *Address) asked() a2a.Message {
+	m := *a.Asked
+	m.TaskID, m.ContextID = a.Run, a.Context
+	return m
 }
 
 // Task returns the run's task before its agent said anything.
