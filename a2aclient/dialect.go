@@ -38,7 +38,7 @@ func (c *Client) listen() error {
 		return c.mute(c.iface.Version)
 	}
 	s := &speech{dialect: d, by: ByCard, order: []wire.Dialect{d}}
-	if strings.HasPrefix(c.iface.Version, "0.") && !strings.HasPrefix(c.iface.Version, "0.3") && can[1] == wire.MID {
+	if v := c.iface.Version; can[1] == wire.MID && (v == "" || strings.HasPrefix(v, "0.") && !strings.HasPrefix(v, "0.3")) {
 		s.order = []wire.Dialect{wire.MID, wire.OLD} // cards of that time do not tell them apart
 	}
 	for _, d := range can {

@@ -29,6 +29,7 @@ type exchange struct {
 	task    string
 	url     *url.URL
 	sent    []byte
+	shown   []byte // to Tap in place of sent, where that is no text
 	resp    *http.Response
 	started time.Time
 	bytes   atomic.Int64 // of the body, as it came
@@ -203,6 +204,9 @@ func (x *exchange) finish(response []byte, err error) {
 	e := &wire.Exchange{
 		At: x.started, Peer: x.web.c.o.Peer, TaskID: x.task, Method: x.method, Dialect: x.q.dialect,
 		URL: x.url.String(), Took: time.Since(x.started), Request: x.sent, Response: response,
+	}
+	if x.shown != nil {
+		e.Request = x.shown
 	}
 	if x.resp != nil {
 		e.Status = x.resp.StatusCode

@@ -243,8 +243,8 @@ func (f *follower) look(ctx context.Context) error {
 		return f.lost(ctx)
 	}
 	f.unknown = false
-	if t.ContextID == "" {
-		t.ContextID = f.context
+	if t.ContextID == "" || f.named && f.begun() {
+		t.ContextID = f.context // where we made both names, the task's own is enough
 	}
 	if !f.begun() {
 		f.context = t.ContextID

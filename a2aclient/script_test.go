@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // agent is a scripted remote agent: one function for each method, called for each request in turn.
 type agent struct {
 	*httptest.Server
-	t *testing.T
+	t    *testing.T
+	rest bool // over HTTP+JSON: methods are "POST /message:send"
 
 	mu      sync.Mutex
 	methods map[string]func(*turn)
@@ -57,7 +58,11 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Method string
 		Params json.RawMessage
 	}
-	if err := json.Unmarshal(body, &call); err != nil {
+	if a.rest {
+		call.Method, call.Params = r.Method+" "+r.URL.EscapedPath(), body
+	} else if r.Method == http.MethodGet {
+		call.Method = "GET " + r.URL.Path
+	} else if err := json.Unmarshal(body, &call); err != nil {
 		a.t.Errorf("the client sent no JSON: %v: %s", err, body)
 	}
 	a.mu.Lock()
@@ -71,11 +76,63 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := a.methods[call.Method]
 	a.mu.Unlock()
 	t := &turn{ResponseWriter: w, Request: r, t: a.t, ID: call.ID, Method: call.Method, Params: call.Params, N: n}
-	if f == nil {
+	switch {
+	case f != nil:
+		f(t)
+	case a.rest || r.Method == http.MethodGet:
+		http.NotFound(w, r)
+	default:
 		t.fail(-32601, "Method not found")
-		return
 	}
-	f(t)
+}
+
+// newREST is a scripted agent over HTTP+JSON.
+func newREST(t *testing.T, methods map[string]func(*turn)) *agent {
+	a := newAgent(t, methods)
+	a.rest = true
+	return a
+}
+
+// restClient returns a client of an agent over HTTP+JSON that thinks it speaks that version.
+func (a *agent) restClient(version string, o *a2aclient.Options) *a2aclient.Client {
+	a.t.Helper()
+	return a.at(a2a.AgentInterface{URL: a.URL, Binding: "HTTP+JSON", Version: version}, o)
+}
+
+func (a *agent) at(i a2a.AgentInterface, o *a2aclient.Options) *a2aclient.Client {
+	a.t.Helper()
+	ac := streaming()
+	ac.Capabilities.PushNotifications = true
+	c, err := a2aclient.New(ac, i, quick(o))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+// body answers with a status and a JSON body.
+func (t *turn) body(code int, body string) {
+	t.Header().Set("Content-Type", "application/json")
+	t.WriteHeader(code)
+	fmt.Fprint(t.ResponseWriter, body)
+}
+
+// bare writes SSE events without an envelope, as HTTP+JSON has them.
+func (t *turn) bare(events ...string) {
+	for _, e := range events {
+		fmt.Fprintf(t.ResponseWriter, "data: %s\n\n", e)
+		t.flush()
+	}
+}
+
+// says fails unless the request holds each of the texts, apart from space.
+func (t *turn) says(texts ...string) {
+	t.t.Helper()
+	for _, s := range texts {
+		if !strings.Contains(string(t.Params), s) {
+			t.t.Errorf("%s has no %s: %s", t.Method, s, t.Params)
+		}
+	}
 }
 
 // called returns the methods that were called, in order.

@@ -75,6 +75,8 @@ func (c *Client) dial(i a2a.AgentInterface) (transport, error) {
 		return newJSONRPC(c, i.URL)
 	case strings.EqualFold(i.Binding, a2a.BindingREST):
 		return newREST(c, i.URL)
+	case strings.EqualFold(i.Binding, a2a.BindingGRPC):
+		return newRPC(c, i)
 	}
 	return nil, &Error{
 		Kind: card.KindNoInterface, Where: card.WhereUs,

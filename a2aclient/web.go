@@ -21,6 +21,7 @@ import (
 type web struct {
 	c      *Client
 	origin string
+	grpc   bool // requests are calls of gRPC
 	http   http.RoundTripper
 	url    atomic.Pointer[url.URL] // of the interface, repaired when a redirect said so
 }
@@ -61,7 +62,7 @@ func (w *web) exchange(ctx context.Context, q *request, read func(*exchange, wir
 // for a slash at its end: repaired says that x.url is that.
 func (x *exchange) open(method string, u *url.URL) (repaired bool, err error) {
 	limit := x.web.c.o.HeaderTime
-	if x.q.op == wire.OpSend {
+	if x.q.op == wire.OpSend || x.q.op == wire.OpStream && x.web.grpc { // where the header may come with the first event
 		limit = x.web.c.o.SendTime
 	}
 	x.inner, x.cancel = context.WithCancelCause(x.ctx)
@@ -133,6 +134,10 @@ func (w *web) send(ctx context.Context, q *request, method string, u *url.URL, b
 	}
 	if len(body) > 0 {
 		h["Content-Type"] = typeJSON
+		if w.grpc {
+			h["Content-Type"], h["Te"] = typeGRPC, trailers
+			delete(h, "Accept")
+		}
 		req.ContentLength = int64(len(body))
 		req.Body = io.NopCloser(bytes.NewReader(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

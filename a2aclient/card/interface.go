@@ -15,7 +15,7 @@ import (
 )
 
 // bindings are those that are spoken, the one to be preferred first where an agent has no preference itself.
-var bindings = []string{a2a.BindingJSONRPC, a2a.BindingREST}
+var bindings = []string{a2a.BindingJSONRPC, a2a.BindingREST, a2a.BindingGRPC}
 
 // Speaks returns the dialect in which an interface of that version and binding ("" = JSON-RPC) is spoken, if it can be. Only
 // major and minor count. An interface without a version gets MID, as the cards that leave it out are of that age; the client
@@ -262,15 +262,25 @@ func repairGRPC(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.
 	return "", &moved
 }
 
-// Address is where an interface is, as a URL: gRPC has no scheme, and stands for https except on this machine.
+// Address is where an interface is, as a URL. gRPC may have no scheme, and then stands for https except on this machine, or
+// one of its own: grpc for plain text, grpcs for TLS.
 func Address(i *a2a.AgentInterface) string {
-	if !strings.EqualFold(i.Binding, a2a.BindingGRPC) || strings.Contains(i.URL, "://") {
+	if !strings.EqualFold(i.Binding, a2a.BindingGRPC) {
 		return i.URL
 	}
-	if u, err := url.Parse("//" + i.URL); err == nil && (loopback(u.Hostname()) || unspecified(u.Hostname())) {
-		return "http://" + i.URL
+	address := strings.TrimPrefix(i.URL, "dns:///")
+	switch scheme, rest, ok := strings.Cut(address, "://"); {
+	case ok && strings.EqualFold(scheme, "grpc"):
+		return "http://" + rest
+	case ok && strings.EqualFold(scheme, "grpcs"):
+		return "https://" + rest
+	case ok:
+		return address
 	}
-	return "https://" + i.URL
+	if u, err := url.Parse("//" + address); err == nil && (loopback(u.Hostname()) || unspecified(u.Hostname())) {
+		return "http://" + address
+	}
+	return "https://" + address
 }
 
 func loopback(host string) bool {
