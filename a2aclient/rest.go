@@ -161,10 +161,14 @@ func restReply(x *exchange, op wire.Op, body []byte) (any, error) {
 	status := x.resp.StatusCode
 	v, err := wire.DecodeRESTReply(x.q.dialect, op, status, x.resp.Header.Get("Content-Type"), body)
 	var ae *a2a.Error
-	if status >= 300 && errors.As(err, &ae) && ae.Code == 0 {
-		if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '{' && json.Valid(body) {
-			ae.Code = status
-		}
+	if !errors.As(err, &ae) || ae.Code != 0 {
+		return v, err
+	}
+	switch body = bytes.TrimSpace(body); {
+	case status >= 300 && len(body) > 0 && body[0] == '{' && json.Valid(body):
+		ae.Code = status
+	case status < 300 && ae.Kind != a2a.KindInvalidAgentResponse && ae.Kind != a2a.KindTooLarge: // a frame that tells an error
+		ae.Code = wire.StatusOf(ae, wire.Mapping101).HTTP
 	}
 	return v, err
 }
