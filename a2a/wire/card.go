@@ -68,7 +68,7 @@ func (w *cardWriter) append(b []byte, card *a2a.AgentCard) []byte {
 		b = append(b, ']')
 	}
 	if w.is(CardMID) {
-		b = appendAddresses(b, card.Interfaces)
+		b = appendAddresses(b, addresses(card.Interfaces, w.is(CardOLD)))
 	}
 	b = w.appendCapabilities(b, &card.Capabilities)
 	if len(w.schemes) > 0 {
@@ -112,27 +112,49 @@ func separate(b []byte) []byte {
 	return append(b, ',')
 }
 
-// appendAddresses writes the interfaces as v0.3 knows them: a main url and others beside it. A card without interfaces of
-// that time offers the ones it has.
-func appendAddresses(b []byte, all []a2a.AgentInterface) []byte {
+// addresses are the interfaces that v0.3 is told of, the main one first. A card without interfaces of that time offers the
+// ones it has. Clients of v0.1 know a main url only, where they speak JSON-RPC.
+func addresses(all []a2a.AgentInterface, old bool) []a2a.AgentInterface {
 	var list []a2a.AgentInterface
 	for _, in := range all {
-		if strings.HasPrefix(in.Version, "0.") {
+		if strings.HasPrefix(in.Version, "0.") && in.Version != "0.1" {
 			list = append(list, in)
 		}
 	}
 	if len(list) == 0 {
-		list = all
+		list = slices.Clone(all)
 	}
 	if len(list) == 0 {
 		list = []a2a.AgentInterface{{Binding: a2a.BindingJSONRPC}}
 	}
+	if !old {
+		return list
+	}
+	main := slices.IndexFunc(all, func(in a2a.AgentInterface) bool { return in.Version == "0.1" })
+	if main < 0 {
+		all = list
+		main = slices.IndexFunc(all, func(in a2a.AgentInterface) bool { return in.Binding == a2a.BindingJSONRPC })
+	}
+	if main < 0 {
+		return list
+	}
+	first := []a2a.AgentInterface{all[main]}
+	return append(first, slices.DeleteFunc(list, func(in a2a.AgentInterface) bool { return in == first[0] })...)
+}
+
+// appendAddresses writes the interfaces as v0.3 knows them: a main url and others beside it. The main one is among them as
+// well if it has a tenant, which only they can say.
+func appendAddresses(b []byte, list []a2a.AgentInterface) []byte {
 	b = jsontext.AppendString(append(b, `,"url":`...), list[0].URL)
 	b = jsontext.AppendString(append(b, `,"preferredTransport":`...), list[0].Binding)
+	if list[0].Tenant == "" {
+		list = list[1:]
+	}
 	b = append(b, `,"additionalInterfaces":[`...)
-	for _, in := range list[1:] {
+	for _, in := range list {
 		b = jsontext.AppendString(append(separate(b), `{"url":`...), in.URL)
 		b = jsontext.AppendString(append(b, `,"transport":`...), in.Binding)
+		b = jsontext.AppendText(b, "tenant", in.Tenant)
 		b = append(b, '}')
 	}
 	return append(b, ']')

@@ -110,14 +110,7 @@ func readFlows(r *jsontext.Reader) (list []a2a.OAuthFlow) {
 			case "refreshUrl":
 				f.RefreshURL = r.String()
 			case "scopes":
-				f.Scopes = map[string]string{}
-				for r.Object(); r.Member(); {
-					scope := string(r.Key())
-					f.Scopes[scope] = r.String()
-				}
-				if len(f.Scopes) == 0 {
-					f.Scopes = nil
-				}
+				f.Scopes = readScopeTexts(r)
 			case "pkceRequired":
 				f.PKCERequired = r.Bool()
 			default:
@@ -132,6 +125,19 @@ func readFlows(r *jsontext.Reader) (list []a2a.OAuthFlow) {
 		}
 	}
 	return list
+}
+
+// readScopeTexts reads scopes with what they allow.
+func readScopeTexts(r *jsontext.Reader) map[string]string {
+	m := map[string]string{}
+	for r.Object(); r.Member(); {
+		scope := string(r.Key())
+		m[scope] = r.String()
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // readRequirements reads [{"schemes":{name:{"list":[…]}}}] of v1.0, the same without "list" as a2a-go writes it, and
@@ -214,6 +220,10 @@ func (c *cardReader) scheme(word string) a2a.SecurityScheme {
 		r := jsontext.NewReader(hints)
 		for r.Object(); r.Member(); {
 			name := string(r.Name())
+			if name == "scopes" && r.Peek() == '{' {
+				flow.Scopes = readScopeTexts(r)
+				continue
+			}
 			if r.Peek() != '"' {
 				r.Skip()
 				continue

@@ -52,12 +52,7 @@ func oldScheme(s *a2a.SecurityScheme) (word string, hint []byte) {
 			}
 			hint = jsontext.AppendString([]byte(`{"tokenUrl":`), f.TokenURL)
 			hint = jsontext.AppendText(hint, "authorizationUrl", f.AuthorizationURL)
-			hint = append(hint, `,"scopes":{`...)
-			for _, scope := range slices.Sorted(maps.Keys(f.Scopes)) {
-				hint = append(jsontext.AppendString(separate(hint), scope), ':')
-				hint = jsontext.AppendString(hint, f.Scopes[scope])
-			}
-			hint = append(hint, "}}"...)
+			hint = append(appendScopes(append(hint, `,"scopes":`...), f.Scopes), '}')
 			break
 		}
 		return "OAuth2", hint

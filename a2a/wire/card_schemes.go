@@ -151,14 +151,18 @@ func appendFlow(b []byte, f *a2a.OAuthFlow, pkce bool) []byte {
 	b = jsontext.AppendText(b, "deviceAuthorizationUrl", f.DeviceAuthorizationURL)
 	b = jsontext.AppendText(b, "tokenUrl", f.TokenURL)
 	b = jsontext.AppendText(b, "refreshUrl", f.RefreshURL)
-	b = append(jsontext.AppendName(b, "scopes"), '{')
-	for _, scope := range slices.Sorted(maps.Keys(f.Scopes)) {
-		b = append(jsontext.AppendString(separate(b), scope), ':')
-		b = jsontext.AppendString(b, f.Scopes[scope])
-	}
-	b = append(b, '}')
+	b = appendScopes(jsontext.AppendName(b, "scopes"), f.Scopes)
 	if pkce {
 		b = jsontext.AppendTrue(b, "pkceRequired", f.PKCERequired)
+	}
+	return append(b, '}')
+}
+
+func appendScopes(b []byte, scopes map[string]string) []byte {
+	b = append(b, '{')
+	for _, scope := range slices.Sorted(maps.Keys(scopes)) {
+		b = append(jsontext.AppendString(separate(b), scope), ':')
+		b = jsontext.AppendString(b, scopes[scope])
 	}
 	return append(b, '}')
 }

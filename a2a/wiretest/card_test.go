@@ -1,6 +1,7 @@
 package wiretest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +95,13 @@ func midCard(c *a2a.AgentCard) *a2a.AgentCard {
 	return &n
 }
 
+// turned is a card whose interfaces are in the other order.
+func turned(c a2a.AgentCard) *a2a.AgentCard {
+	c.Interfaces = slices.Clone(c.Interfaces)
+	slices.Reverse(c.Interfaces)
+	return &c
+}
+
 func TestCards(t *testing.T) {
 	t.Parallel()
 	plain := a2a.AgentCard{
@@ -102,6 +110,16 @@ func TestCards(t *testing.T) {
 	}
 	older := plain // what a card of v0.3 makes of an interface of v1.0
 	older.Interfaces = []a2a.AgentInterface{{URL: "https://p.example/", Binding: a2a.BindingJSONRPC, Version: "0.3"}}
+	tenants := plain // v0.3 has them over HTTP+JSON only
+	tenants.Interfaces = []a2a.AgentInterface{
+		{URL: "https://p.example/rest", Binding: a2a.BindingREST, Version: "0.3", Tenant: "acme"}, {URL: "p.example:443", Binding: a2a.BindingGRPC, Version: "0.3"},
+		{URL: "https://p.example/rpc", Binding: a2a.BindingJSONRPC, Version: "0.3", Tenant: "acme"},
+	}
+	apart := tenants // v0.1 has its own address
+	apart.Interfaces = append([]a2a.AgentInterface{{URL: "https://p.example/old", Binding: a2a.BindingJSONRPC, Version: "0.1"}}, tenants.Interfaces...)
+	apartMID := apart
+	apartMID.Interfaces = slices.Clone(apart.Interfaces)
+	apartMID.Interfaces[0].Version = "0.3"
 	var files []txtar.File
 	for _, tt := range []struct {
 		name string
@@ -113,6 +131,11 @@ func TestCards(t *testing.T) {
 		{"full v0.3", wire.CardMID, &card, midCard(&card)},
 		{"full superset", wire.CardSuperset, &card, newCard(&card)},
 		{"full with bare lists", wire.CardBareLists, &card, newCard(&card)},
+		{"full v0.1", wire.CardOLD, &card, midCard(&card)},
+		{"turned v0.1", wire.CardOLD, turned(card), midCard(&card)},
+		{"v0.1 apart", wire.CardOLD, &apart, &apartMID},
+		{"v0.1 apart for v0.3", wire.CardMID, &apart, &tenants},
+		{"tenants v0.3", wire.CardMID, &tenants, &tenants},
 		{"plain v1.0", wire.CardNEW, &plain, &plain},
 		{"plain v0.3", wire.CardMID, &plain, &older},
 		{"plain superset", wire.CardSuperset, &plain, &plain},
