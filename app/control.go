@@ -199,7 +199,7 @@ type (
 
 	// Credential is orchestrator.Credential on its way through the socket, which only the owner can read.
 	Credential struct {
-		Kind   string `json:"kind"` // bearer, basic, header, query, cookie
+		Kind   string `json:"kind"` // bearer, basic, header, query, cookie, certificate
 		Name   string `json:"name,omitempty"`
 		User   string `json:"user,omitempty"`
 		Secret string `json:"secret"`

@@ -3,11 +3,17 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"parley/a2a"
+	"parley/a2aclient/card"
 	"parley/app/egress"
 	"parley/app/vault"
 	"parley/orchestrator"
@@ -34,7 +40,7 @@ func openCredentials(ctx context.Context, v *vault.Vault, t *tokens) (*credentia
 		if err != nil {
 			return nil, err
 		}
-		b, err := boundOf(e.Origin, s)
+		b, err := boundOf(strings.TrimSuffix(e.Origin, certificateEntry), s)
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +71,12 @@ func boundOf(origin string, s vault.Secret) (egress.Bound, error) {
 		return k.Secret
 	}}
 	switch {
+	case k.Kind == a2a.SchemeMutualTLS:
+		cert, err := certificateOf(k.Secret)
+		if err != nil {
+			return egress.Bound{}, err
+		}
+		b.Kind, b.Cert, b.Secret = egress.Certificate, cert, nil
 	case k.Kind == a2a.SchemeAPIKey:
 		b.Kind = egress.APIKey
 	case k.Scheme == "Basic":
@@ -72,10 +84,62 @@ func boundOf(origin string, s vault.Secret) (egress.Bound, error) {
 	default:
 		b.Kind = egress.Bearer
 	}
-	return b, b.Check()
+	if err := b.Check(); errors.Is(err, egress.ErrCredential) {
+		what := strings.TrimPrefix(err.Error(), egress.ErrCredential.Error()+": ")
+		return b, &orchestrator.Fault{
+			Kind: "credential", Where: orchestrator.WhereUs, What: "This cannot be kept as a sign-in: " + what + ".", Do: "Check what was typed.",
+		}
+	} else if err != nil {
+		return b, err
+	}
+	return b, nil
+}
+
+// certificateOf reads a client certificate and its key out of one text in PEM.
+func certificateOf(text string) (*tls.Certificate, error) {
+	cert, err := tls.X509KeyPair([]byte(text), []byte(text))
+	if err != nil { // what the parser says is not for people
+		return nil, &orchestrator.Fault{
+			Kind: "credential", Where: orchestrator.WhereUs, What: "This is not a certificate and the key to it.",
+			Do: "Give both in PEM, the key without a passphrase.",
+		}
+	}
+	return &cert, nil
+}
+
+// checkCertificate refuses a certificate that nobody takes any more. One that expires later stays as it is stored.
+func checkCertificate(text string) error {
+	cert, err := certificateOf(text)
+	if err != nil {
+		return err
+	}
+	if end := cert.Leaf.NotAfter; time.Now().After(end) {
+		return &orchestrator.Fault{
+			Kind: "credential", Where: orchestrator.WhereUs, What: "The certificate expired on " + end.Format("2 January 2006") + ".",
+			Do: "Ask whoever gave it to you for a new one.",
+		}
+	}
+	return nil
+}
+
+// certificateEntry ends the name under which the vault keeps the certificate for an origin: another credential may be
+// wanted there as well.
+const certificateEntry = " certificate"
+
+// entryOf is the name of a credential in the vault.
+func entryOf(origin string, b egress.Bound) string {
+	if b.Kind == egress.Certificate {
+		return origin + certificateEntry
+	}
+	return origin
 }
 
 func seal(c *orchestrator.Credential) (vault.Secret, error) {
+	if c.Kind == a2a.SchemeMutualTLS {
+		if err := checkCertificate(c.Secret.Reveal()); err != nil {
+			return vault.Secret{}, err
+		}
+	}
 	b, err := json.Marshal(keptCredential{c.Kind, c.Scheme, c.Header, c.Location, c.User, c.Secret.Reveal()})
 	return vault.NewSecret(string(b)), err
 }
@@ -92,7 +156,7 @@ func bind(c *orchestrator.Credential, origin string) (egress.Bound, error) {
 	return boundOf(origin, s)
 }
 
-// keep stores a credential of an agent for one origin, in place of the one before.
+// keep stores a credential of an agent for one origin, in place of the one before; a certificate stands beside another.
 func (c *credentials) keep(ctx context.Context, agent, origin string, cred *orchestrator.Credential) error {
 	s, err := seal(cred)
 	if err != nil {
@@ -102,14 +166,14 @@ func (c *credentials) keep(ctx context.Context, agent, origin string, cred *orch
 	if err != nil {
 		return err
 	}
-	if err := c.vault.Put(ctx, agent, origin, s); err != nil {
+	if err := c.vault.Put(ctx, agent, entryOf(origin, b), s); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept := []egress.Bound{b}
 	for _, old := range c.bound[agent] {
-		if old.Origin != origin {
+		if entryOf(old.Origin, old) != entryOf(origin, b) {
 			kept = append(kept, old)
 		}
 	}
@@ -160,4 +224,51 @@ func newSecret() string {
 	b := make([]byte, 32)
 	rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// KeepCredential names an agent and what it wants to be shown.
+type KeepCredential struct {
+	ID         string     `json:"id"`
+	Credential Credential `json:"credential"`
+}
+
+// KeptCredential says what was kept, not the secret.
+type KeptCredential struct {
+	Kind   string `json:"kind"`
+	Origin string `json:"origin"` // the one it goes to
+	Where  string `json:"where"`  // a sentence on how it is kept
+}
+
+// keepCredential stores what a person gave on the command line.
+func (r *registry) keepCredential(ctx context.Context, in KeepCredential) (KeptCredential, error) {
+	c := in.Credential.domain()
+	origin, err := r.credentialOrigin(ctx, in.ID, c)
+	if err != nil {
+		return KeptCredential{}, err
+	}
+	if !slices.Contains(r.grants.of(ctx, in.ID), origin) {
+		return KeptCredential{}, &orchestrator.Fault{
+			Kind: "origin", Where: orchestrator.WhereUs, What: origin + " is not among the addresses at which this agent may be reached.",
+			Do: "See them: parley agents show " + in.ID,
+		}
+	}
+	if err := r.creds.keep(ctx, in.ID, origin, c); err != nil {
+		return KeptCredential{}, err
+	}
+	return KeptCredential{in.Credential.Kind, origin, r.creds.vault.Kind().String()}, nil
+}
+
+// credentialOrigin is the one origin that a credential of an agent goes to: where it is called, unless it says otherwise.
+func (r *registry) credentialOrigin(ctx context.Context, id string, c *orchestrator.Credential) (string, error) {
+	g, err := r.store.Agent(ctx, id)
+	if err == nil && g.Trust == orchestrator.TrustRemoved {
+		err = orchestrator.ErrNotFound
+	}
+	if err != nil {
+		return "", noAgent(id, err)
+	}
+	if c.Origin != "" {
+		return card.Origin(c.Origin)
+	}
+	return card.Origin(card.Address(&g.Interface))
 }

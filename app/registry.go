@@ -83,8 +83,13 @@ func several(input string) bool {
 // find looks for cards. An origin that the person typed may be anything that may be reached at all; one that a redirect
 // leads to must be public. sentTo is the origin that was given the credential last, "" when none was.
 func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Credential) (found []*card.Found, sentTo string, err error) {
+	var cert []egress.Bound // a certificate that belongs to a connection, for the origin that was asked last
 	way := roundTripper(func(req *http.Request) (*http.Response, error) {
-		return r.egress.Client(fetching(input, req.URL)).Transport.RoundTrip(req)
+		p := fetching(input, req.URL)
+		if cert != nil {
+			p.Credentials = func(context.Context) ([]egress.Bound, error) { return cert, nil }
+		}
+		return r.egress.Client(p).Transport.RoundTrip(req)
 	})
 	o := &card.Options{HTTP: &http.Client{Transport: way}, NoFiles: true, Logger: r.log} // egress: way is made of its clients
 	if cred != nil {
@@ -97,6 +102,9 @@ func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Cr
 			attached, err := b.Attach(req)
 			if attached {
 				sentTo = origin
+			}
+			if attached && b.Kind == egress.Certificate {
+				cert = []egress.Bound{b}
 			}
 			return err
 		}
@@ -314,18 +322,9 @@ func (r *registry) chosen(ctx context.Context, at *a2a.AgentInterface) ([]string
 func dialectOf(i a2a.AgentInterface) string { return "v" + i.Version }
 
 func (r *registry) SetCredential(ctx context.Context, id string, c *orchestrator.Credential) error {
-	g, err := r.store.Agent(ctx, id)
-	if err != nil {
-		return noAgent(id, err)
-	}
-	origin, err := card.Origin(g.Interface.URL)
+	origin, err := r.credentialOrigin(ctx, id, c)
 	if err != nil {
 		return err
-	}
-	if c.Origin != "" {
-		if origin, err = card.Origin(c.Origin); err != nil {
-			return err
-		}
 	}
 	return r.creds.keep(ctx, id, origin, c)
 }

@@ -15,29 +15,30 @@ import (
 // verbs is what the control socket can be asked to do.
 func (a *App) verbs() map[string]verb {
 	return map[string]verb{
-		"status":         once(func(ctx context.Context, _ struct{}) (Status, error) { return a.status(ctx) }),
-		"doctor":         once(func(ctx context.Context, _ struct{}) ([]Check, error) { return a.doctor(ctx), nil }),
-		"open":           once(a.openLink),
-		"agents.preview": once(a.previewAgents),
-		"agents.add":     once(a.addAgent),
-		"agents.list":    once(a.listAgents),
-		"agents.show":    once(a.showAgent),
-		"agents.speak":   once(a.speak),
-		"agents.remove":  once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.registry.Remove(ctx, n.ID) }),
-		"agents.verify":  once(a.registry.verify),
-		"send":           streamed(a.send),
-		"answer":         once(a.answer),
-		"task.get":       once(a.getTask),
-		"task.list":      once(a.listTasks),
-		"task.cancel":    once(a.cancelTask),
-		"task.subscribe": streamed(a.followTask),
-		"token.new":      once(a.tokens.create),
-		"token.list":     once(func(ctx context.Context, _ struct{}) ([]TokenInfo, error) { return a.tokens.list(ctx) }),
-		"token.revoke":   once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.tokens.revoke(ctx, n.ID) }),
-		"push.list":      once(a.listPush),
-		"push.dead":      once(a.listDeadPush),
-		"push.replay":    once(a.replayPush),
-		"export":         streamed(a.export),
+		"status":            once(func(ctx context.Context, _ struct{}) (Status, error) { return a.status(ctx) }),
+		"doctor":            once(func(ctx context.Context, _ struct{}) ([]Check, error) { return a.doctor(ctx), nil }),
+		"open":              once(a.openLink),
+		"agents.preview":    once(a.previewAgents),
+		"agents.add":        once(a.addAgent),
+		"agents.list":       once(a.listAgents),
+		"agents.show":       once(a.showAgent),
+		"agents.speak":      once(a.speak),
+		"agents.remove":     once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.registry.Remove(ctx, n.ID) }),
+		"agents.verify":     once(a.registry.verify),
+		"agents.credential": once(a.registry.keepCredential),
+		"send":              streamed(a.send),
+		"answer":            once(a.answer),
+		"task.get":          once(a.getTask),
+		"task.list":         once(a.listTasks),
+		"task.cancel":       once(a.cancelTask),
+		"task.subscribe":    streamed(a.followTask),
+		"token.new":         once(a.tokens.create),
+		"token.list":        once(func(ctx context.Context, _ struct{}) ([]TokenInfo, error) { return a.tokens.list(ctx) }),
+		"token.revoke":      once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.tokens.revoke(ctx, n.ID) }),
+		"push.list":         once(a.listPush),
+		"push.dead":         once(a.listDeadPush),
+		"push.replay":       once(a.replayPush),
+		"export":            streamed(a.export),
 	}
 }
 
@@ -220,6 +221,8 @@ func (c *Credential) domain() *orchestrator.Credential {
 		d.Scheme = "Basic"
 	case "header", "query", "cookie":
 		d.Kind, d.Location, d.Header = a2a.SchemeAPIKey, c.Kind, c.Name
+	case "certificate":
+		d.Kind = a2a.SchemeMutualTLS
 	default:
 		d.Scheme = "Bearer"
 	}

@@ -79,7 +79,7 @@ func (c *Candidate) AsTyped() *Candidate {
 // Credential is a secret for one exact origin. It is never logged, stored in the log, or sent anywhere else.
 type Credential struct {
 	Origin   string         // scheme://host:port it may go to; "" = the origin of the card
-	Kind     a2a.SchemeKind // SchemeHTTP or SchemeAPIKey
+	Kind     a2a.SchemeKind // SchemeHTTP, SchemeAPIKey or SchemeMutualTLS: then Secret is the certificate and its key in PEM
 	Scheme   string         // http: "Bearer" or "Basic"
 	Header   string         // apiKey: the name, chosen by the person
 	Location string         // apiKey: header, query or cookie
