@@ -21,7 +21,10 @@ func (t *trip) guard(ctx context.Context, cancel context.CancelCauseFunc, resp *
 		return nil
 	}
 	b := &body{src: resp.Body, left: unlimited, idle: t.e.o.StreamTime, ctx: ctx, cancel: cancel, end: end, closer: resp.Body}
-	if !isStream(resp.Header) {
+	switch {
+	case isGRPC(resp.Header) && isGRPC(resp.Request.Header):
+		b.idle = math.MaxInt64 // the connection is watched, see onlyHTTP2, and its reader caps each message
+	case !isStream(resp.Header):
 		b.limit, b.left, b.idle = t.limit.Bytes, t.limit.Bytes, t.e.o.IdleTime
 		b.whole, b.deadline = t.limit.Time, time.Now().Add(t.limit.Time)
 	}

@@ -177,6 +177,15 @@ func (e *Egress) transport(headerTime time.Duration, r rule) *http.Transport {
 	}
 }
 
+// onlyHTTP2 makes a transport speak HTTP/2 at once, without TLS too, as gRPC does. Connections are asked now and then
+// whether they still live: a stream of gRPC may be silent for long.
+func onlyHTTP2(t *http.Transport) {
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP2(true)
+	t.Protocols.SetUnencryptedHTTP2(true)
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+}
+
 // agent holds what one agent's requests share.
 type agent struct {
 	id    string
@@ -202,10 +211,11 @@ func (e *Egress) agent(id string) *agent {
 	return a
 }
 
-// wayKey is what the requests have in common that may share connections: the time allowed for a header, and, where a
-// certificate is shown, it and the one origin that sees it.
+// wayKey is what the requests have in common that may share connections: the time allowed for a header, whether they are
+// calls of gRPC, and, where a certificate is shown, it and the one origin that sees it.
 type wayKey struct {
 	headerTime time.Duration
+	grpc       bool
 	origin     origin
 	cert       *tls.Certificate
 }
@@ -217,6 +227,9 @@ func (a *agent) way(e *Egress, k wayKey) *http.Transport {
 	t := a.ways[k]
 	if t == nil {
 		t = e.transport(k.headerTime, func(ctx context.Context) leave { return grantsOf(a.grants(ctx, e)) })
+		if k.grpc {
+			onlyHTTP2(t)
+		}
 		if k.cert != nil {
 			t.TLSClientConfig.Certificates = []tls.Certificate{*k.cert}
 			for old, way := range a.ways {

@@ -45,15 +45,16 @@ type trip struct {
 	typedWay *http.Transport
 }
 
-// way returns the transport for an origin and, for an agent's, the context that ends with the agent.
-func (t *trip) way(ctx context.Context, o origin) (*http.Transport, context.Context, error) {
+// way returns the transport for an origin and, for an agent's, the context that ends with the agent. Only agents are called
+// over gRPC.
+func (t *trip) way(ctx context.Context, o origin, grpc bool) (*http.Transport, context.Context, error) {
 	if t.policy.Agent != "" {
 		a := t.e.agent(t.policy.Agent)
 		if a == nil {
 			return nil, nil, &Refused{Origin: o.String(), Reason: "the program is shutting down", Advice: "Start it again."}
 		}
 		if slices.Contains(a.grants(ctx, t.e), o) {
-			return a.way(t.e, wayKey{headerTime: t.headerTime}), a.alive, nil
+			return a.way(t.e, wayKey{headerTime: t.headerTime, grpc: grpc}), a.alive, nil
 		}
 	}
 	if t.typedErr != nil {
@@ -78,10 +79,10 @@ func (t *trip) way(ctx context.Context, o origin) (*http.Transport, context.Cont
 }
 
 // certified returns the transport for an origin that shows a certificate to it. The leave is the one that way found.
-func (t *trip) certified(o origin, granted bool, cert *tls.Certificate) *http.Transport {
+func (t *trip) certified(o origin, granted, grpc bool, cert *tls.Certificate) *http.Transport {
 	if granted {
 		if a := t.e.agent(t.policy.Agent); a != nil {
-			return a.way(t.e, wayKey{t.headerTime, o, cert})
+			return a.way(t.e, wayKey{t.headerTime, grpc, o, cert})
 		}
 	}
 	leave := rule(publicOnly)

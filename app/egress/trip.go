@@ -42,7 +42,7 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 	if r.Host != "" && !strings.EqualFold(r.Host, r.URL.Host) {
 		return refuse(&Refused{Origin: o.String(), Reason: "the request names another host than its address", Advice: "Use the address itself."})
 	}
-	way, alive, err := t.way(r.Context(), o)
+	way, alive, err := t.way(r.Context(), o, isGRPC(r.Header))
 	if err != nil {
 		return refuse(err)
 	}
@@ -71,7 +71,7 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 				return refuse(err)
 			}
 			if attached && b.Kind == Certificate {
-				way = t.certified(o, alive != nil, b.Cert)
+				way = t.certified(o, alive != nil, isGRPC(r.Header), b.Cert)
 			}
 		}
 	}
@@ -158,3 +158,6 @@ func isStream(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
 }
+
+// isGRPC reports whether a message is one of gRPC.
+func isGRPC(h http.Header) bool { return strings.HasPrefix(h.Get("Content-Type"), "application/grpc") }
