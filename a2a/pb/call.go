@@ -46,6 +46,12 @@ func Event(d wire.Dialect, e a2a.Event) proto.Message {
 	return v03Event(e)
 }
 
+// Final reports whether a message of a stream says that nothing follows it, as a2a.v1 has it.
+func Final(m proto.Message) bool {
+	r, ok := m.(*v03.StreamResponse)
+	return ok && r.GetStatusUpdate().GetFinal()
+}
+
 // The forms of an a2a.Entry that hold the messages of a stream, encoded. Package wire has those before them.
 const (
 	formNEW = 6
