@@ -288,9 +288,9 @@ func MethodName(d Dialect, op Op) string {
 }
 
 // DecodeReply reads a reply to op: an a2a.Event (*a2a.Task or *a2a.Message) for OpSend, otherwise what AppendResult was
-// given; from a stream it reads one frame's data: any a2a.Event, which OLD gives as updates only. A JSON-RPC error is returned as an
-// *a2a.Error with Code and Data as received, its kind read in the terms of d. A body that is no reply is an *a2a.Error of
-// kind KindInvalidAgentResponse.
+// given; from a stream it reads one frame's data: any a2a.Event, which OLD gives as updates only, and nil for what is no event
+// of OLD. A JSON-RPC error is returned as an *a2a.Error with Code and Data as received, its kind read in the terms of d. A body
+// that is no reply is an *a2a.Error of kind KindInvalidAgentResponse.
 func DecodeReply(d Dialect, op Op, body []byte) (any, error) {
 	if err := jsontext.Check(body, a2a.Limits.JSONDepth); err != nil {
 		return nil, invalidReply(a2a.JSONError(body, err))

@@ -87,7 +87,7 @@ func (oldFamily) readResult(r *jsontext.Reader, op Op) any {
 }
 
 // readOldEvent reads a task, or in a stream a status or artifact event. There, a task is told from a status event by what
-// only tasks have.
+// only tasks have, and what is nothing of all that is nil.
 func readOldEvent(r *jsontext.Reader, stream bool) a2a.Event {
 	var (
 		start                      = r.Offset()
@@ -136,6 +136,8 @@ func readOldEvent(r *jsontext.Reader, stream bool) a2a.Event {
 	case hasStatus && id != "":
 		metadata = raiseState(&status, metadata)
 		e = &a2a.Task{ID: id, ContextID: session, Status: status, Artifacts: artifacts, History: history, Metadata: metadata}
+	case stream && !hasStatus: // trpc-a2a-go says {taskId, reason} when it closes
+		return nil
 	default:
 		r.Fail(start, "is no task, status event or artifact event")
 		return nil

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -148,7 +149,8 @@ func DecodeREST(method, path string, query url.Values, body []byte) (*Call, erro
 func restParams(op Op, method string, query url.Values, body []byte) ([]byte, error) {
 	switch {
 	case method != http.MethodPost:
-		return queryObject(query), nil
+		b, f := queryObject(query)
+		return b, f.err()
 	case len(body) == 0 && (op == OpCancel || op == OpSubscribe):
 		return []byte("{}"), nil
 	}
@@ -162,15 +164,21 @@ func restParams(op Op, method string, query url.Values, body []byte) ([]byte, er
 }
 
 // queryObject makes an object of a query, so that it is read as params are. Numbers may be strings there.
-func queryObject(query url.Values) []byte {
+func queryObject(query url.Values) ([]byte, *fault) {
 	b := []byte{'{'}
-	for name, values := range query {
-		if len(values) == 0 || values[0] == "" {
+	said := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		name, values := camel(key), query[key]
+		if len(values) == 0 || len(values) == 1 && values[0] == "" {
 			continue
 		}
+		if said[name] || len(values) > 1 {
+			return nil, invalid(name, "must be given once")
+		}
+		said[name] = true
 		b = append(jsontext.AppendString(separate(b), name), ':')
 		switch v := values[0]; {
-		case strings.ReplaceAll(name, "_a", "A") != "includeArtifacts":
+		case name != "includeArtifacts":
 			b = jsontext.AppendString(b, v)
 		case v == "true", v == "1":
 			b = append(b, "true"...)
@@ -180,7 +188,18 @@ func queryObject(query url.Values) []byte {
 			b = jsontext.AppendString(b, v) // to be refused
 		}
 	}
-	return append(b, '}')
+	return append(b, '}'), nil
+}
+
+// camel turns snake_case into lowerCamelCase.
+func camel(name string) string {
+	words := strings.Split(name, "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
 }
 
 // complete adds what the address and the query say to what the body does, and checks the call.

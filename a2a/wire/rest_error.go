@@ -115,7 +115,8 @@ func AppendCallError(b []byte, c *Call, err error, m ErrorMapping) []byte {
 
 // readRESTError reads an error in every form there is: google.rpc.Status in "error" or bare, problem+json, {code, message},
 // {message}, {error: class, message}, {detail}, JSON-RPC, or nothing that can be read. The result is always an error. What it
-// is goes by the reason of ErrorInfo, the type of a problem, the class of an exception, the code, and then the status.
+// is goes by the reason of ErrorInfo, the type of a problem, the class of an exception, the code, and then the status. Code is
+// that of JSON-RPC, as received or what the kind has there; 0 where the body says nothing of A2A and may be a proxy's.
 func readRESTError(d Dialect, op Op, status int, body []byte) *a2a.Error {
 	var f restFault
 	if jsontext.Check(body, a2a.Limits.JSONDepth) == nil {
@@ -124,6 +125,7 @@ func readRESTError(d Dialect, op Op, status int, body []byte) *a2a.Error {
 	e := &a2a.Error{Message: first(f.message, f.detail, f.title), Code: min(f.code, 0), Data: f.data}
 	reason := a2a.ErrorKind(readDetails(e))
 	class, _, _ := strings.Cut(f.message, ":")
+	said := true
 	switch {
 	case codes[reason] != 0:
 		e.Kind = reason
@@ -137,6 +139,10 @@ func readRESTError(d Dialect, op Op, status int, body []byte) *a2a.Error {
 		e.Kind = of(d).kind(f.code)
 	default:
 		e.Kind = f.kind(op, status)
+		said = f.message != "" && f.class == "" || f.status != ""
+	}
+	if said && e.Code == 0 {
+		e.Code = of(d).code(e.Kind)
 	}
 	if e.Message == "" {
 		e.Message = "the agent answered with HTTP status " + strconv.Itoa(status)

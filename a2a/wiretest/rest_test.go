@@ -145,6 +145,8 @@ func TestRESTParams(t *testing.T) {
 			&a2a.ListRequest{ContextID: "C", Status: a2a.TaskStateWorking, PageSize: 7, PageToken: "p", IncludeArtifacts: true, StatusTimestampAfter: at}, "", "",
 		},
 		{"a list of a tenant", "GET /tasks?tenant=acme&include_artifacts=1", "", &a2a.ListRequest{Tenant: "acme", IncludeArtifacts: true}, "", ""},
+		{"the same in two spellings", "GET /tasks?pageSize=1&page_size=1", "", nil, a2a.KindInvalidParams, "pageSize"},
+		{"the same twice", "GET /tasks?status=working&status=working", "", nil, a2a.KindInvalidParams, "status"},
 		{"a page too large", "GET /tasks?pageSize=101", "", nil, a2a.KindInvalidParams, "pageSize"},
 		{"neither true nor false", "GET /tasks?includeArtifacts=maybe", "", nil, a2a.KindInvalidParams, "includeArtifacts"},
 		{"tenants that agree", "GET /acme/tasks?tenant=acme", "", &a2a.ListRequest{Tenant: "acme"}, "", ""},
@@ -246,6 +248,7 @@ func TestForeignErrors(t *testing.T) {
 		{wire.NEW, wire.OpGet, 404, ``, a2a.KindTaskNotFound, "the agent answered with HTTP status 404"},
 		{wire.NEW, wire.OpSend, 404, `<html>`, a2a.KindMethodNotFound, "the agent answered with HTTP status 404"},
 		{wire.NEW, wire.OpSubscribe, 405, ``, a2a.KindMethodNotFound, "the agent answered with HTTP status 405"},
+		{wire.NEW, wire.OpSend, 404, `{"timestamp":1,"status":404,"error":"Not Found","path":"/"}`, a2a.KindMethodNotFound, "the agent answered with HTTP status 404: Not Found"},
 		{wire.NEW, wire.OpSend, 401, ``, a2a.KindUnauthenticated, "the agent answered with HTTP status 401"},
 		{wire.NEW, wire.OpSend, 403, `[1]`, a2a.KindForbidden, "the agent answered with HTTP status 403"},
 		{wire.NEW, wire.OpSend, 413, ``, a2a.KindTooLarge, "the agent answered with HTTP status 413"},
@@ -262,6 +265,11 @@ func TestForeignErrors(t *testing.T) {
 		var e *a2a.Error
 		if !errors.As(err, &e) || e.Kind != tt.kind || e.Message != tt.message {
 			t.Errorf("%d %s: %v, %s %q; want %s %q", tt.status, tt.body, v, a2a.KindOf(err), err, tt.kind, tt.message)
+			continue
+		}
+		// An agent's own error has a code, a proxy's page has none.
+		if agents := strings.Contains(tt.body, `"message"`) || strings.Contains(tt.body, "Error"+`"`) || strings.Contains(tt.body, `"type"`); agents != (e.Code != 0) {
+			t.Errorf("%d %s: code %d", tt.status, tt.body, e.Code)
 		}
 	}
 }
