@@ -15,8 +15,9 @@ import (
 )
 
 func (e *env) agentsCmd() *cobra.Command {
-	c := &cobra.Command{Use: "agents", Short: "Add, list, show and remove agents"}
-	c.AddCommand(e.agentsAddCmd(), e.agentsListCmd(), e.agentsShowCmd(), e.agentsSpeakCmd(), e.agentsRemoveCmd())
+	c := &cobra.Command{Use: "agents", Short: "Add, list, show, verify and remove agents"}
+	c.AddCommand(e.agentsAddCmd(), e.agentsListCmd(), e.agentsShowCmd(), e.agentsSpeakCmd(), e.agentsVerifyCmd(),
+		e.agentsCredentialCmd(), e.agentsRemoveCmd())
 	return c
 }
 
@@ -47,7 +48,7 @@ func (e *env) agentsAddCmd() *cobra.Command {
 				find.Input = string(b)
 			}
 			var err error
-			if find.Credential, err = cred.credential(); err != nil {
+			if find.Credential, err = cred.credential(e.stdin); err != nil {
 				return &codedError{exitUsage, err}
 			}
 			ctl, done, err := e.control(ctx)
@@ -115,54 +116,6 @@ func (e *env) agentsAddCmd() *cobra.Command {
 	return e.readable(c)
 }
 
-// credentialFlags are the ways to give a secret on the command line: by environment variable or file, so that it stands
-// in no process list and no history.
-type credentialFlags struct {
-	bearer, basic, header string
-}
-
-func (f *credentialFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.bearer, "bearer", "", "sign in with the bearer token in environment `VARIABLE`, or in a file: @path")
-	c.Flags().StringVar(&f.basic, "basic", "", "sign in with user:password taken from environment `VARIABLE`, or @path")
-	c.Flags().StringVar(&f.header, "header", "", "sign in with an API key: `NAME=VARIABLE`, or NAME=@path")
-	c.MarkFlagsMutuallyExclusive("bearer", "basic", "header")
-}
-
-func (f *credentialFlags) credential() (*app.Credential, error) {
-	switch {
-	case f.bearer != "":
-		s, err := secretFrom(f.bearer)
-		return &app.Credential{Kind: "bearer", Secret: s}, err
-	case f.basic != "":
-		s, err := secretFrom(f.basic)
-		user, password, ok := strings.Cut(s, ":")
-		if err == nil && !ok {
-			err = errors.New("--basic wants user:password")
-		}
-		return &app.Credential{Kind: "basic", User: user, Secret: password}, err
-	case f.header != "":
-		name, from, ok := strings.Cut(f.header, "=")
-		if !ok {
-			return nil, errors.New("--header wants NAME=VARIABLE or NAME=@path")
-		}
-		s, err := secretFrom(from)
-		return &app.Credential{Kind: "header", Name: name, Secret: s}, err
-	}
-	return nil, nil
-}
-
-func secretFrom(where string) (string, error) {
-	if path, ok := strings.CutPrefix(where, "@"); ok {
-		b, err := os.ReadFile(path)
-		return strings.TrimRight(string(b), "\r\n"), err
-	}
-	s, ok := os.LookupEnv(where)
-	if !ok || s == "" {
-		return "", fmt.Errorf("the environment variable %s is not set", where)
-	}
-	return s, nil
-}
-
 func (e *env) describe(a *app.AgentInfo) {
 	w := e.stderr
 	fmt.Fprintf(w, "%s\n", a.Name)
@@ -175,6 +128,9 @@ func (e *env) describe(a *app.AgentInfo) {
 	}
 	if len(a.SignIn) > 0 {
 		fmt.Fprintf(w, "  sign-in  %s\n", strings.Join(a.SignIn, ", "))
+	}
+	if a.Signature != nil {
+		fmt.Fprintf(w, "  signed   %s\n", signatureLine(a.Signature))
 	}
 	for _, n := range a.Notes {
 		fmt.Fprintf(w, "  note     %s\n", n)
