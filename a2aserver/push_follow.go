@@ -262,13 +262,10 @@ func (d *delivery) event(e *a2a.Entry) (a attempt, err error) {
 // says reports whether an event is told to the webhook: never the caller's own reply; to one of v1.0 everything else; to
 // older ones, which get the task as a whole, each change of its state.
 func (f *follower) says(e a2a.Event) bool {
-	switch e.(type) {
-	case *a2a.Message:
-		return f.row.Dialect == wire.NEW && !isReply(e)
-	case *a2a.ArtifactUpdate:
+	if _, ok := e.(*a2a.ArtifactUpdate); ok {
 		return f.row.Dialect == wire.NEW
 	}
-	return true
+	return !isReply(e)
 }
 
 // body is what the webhook gets of an event.
@@ -276,9 +273,10 @@ func (d *delivery) body(e *a2a.Entry, event a2a.Event) []byte {
 	if d.task == nil {
 		return e.JSON
 	}
-	t := copyTask(d.task)
-	trimHistory(t, nil)
-	return wire.AppendPush(nil, d.f.row.Dialect, &wire.PushPayload{
-		Task: t, Event: event, ClientTaskID: d.f.row.ClientTaskID, Index: d.index,
-	})
+	p := wire.PushPayload{Event: event, ClientTaskID: d.f.row.ClientTaskID, Index: d.index}
+	if _, ok := event.(*a2a.Message); !ok { // one that is the whole answer: there is no task
+		p.Task = copyTask(d.task)
+		trimHistory(p.Task, nil)
+	}
+	return wire.AppendPush(nil, d.f.row.Dialect, &p)
 }

@@ -111,6 +111,25 @@ func TestCheck19OlderDelivery(t *testing.T) {
 	}
 }
 
+// TestCheck19OlderMessage: where the answer is a message there is no task; a webhook of v0.1 gets one that has ended.
+func TestCheck19OlderMessage(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[wire.Dialect]string{
+		wire.NEW: `"message":`, wire.MID: `"kind":"message"`, wire.OLD: `"taskId":"theirs"`,
+	} {
+		h := newHook(t, nil)
+		p := newPusher(t, execFunc(obey), nil)
+		r := to(h.URL)
+		if r.Dialect = d; d == wire.OLD {
+			r.ClientTaskID = "theirs"
+		}
+		p.begin("echo hello", r)
+		if body := string(h.await(1)[0].body); !strings.Contains(body, want) || !strings.Contains(body, "hello") {
+			t.Errorf("%v: %s", d, body)
+		}
+	}
+}
+
 // TestCheck19OlderCrash: what is sent again after a crash is the same, under the same id.
 func TestCheck19OlderCrash(t *testing.T) {
 	t.Parallel()

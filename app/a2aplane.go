@@ -72,7 +72,13 @@ func isCard(path string) bool {
 	return path == "/.well-known/agent-card.json" || path == "/.well-known/agent.json"
 }
 
-func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.auth.ServeHTTP(w, r) }
+func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, hooksPath) { // what agents report has tokens of its own
+		p.app.hooks.receiver.ServeHTTP(w, r)
+		return
+	}
+	p.auth.ServeHTTP(w, r)
+}
 
 // refuseCall turns a request away in the form that A2A clients read: a reply to a call that nobody could identify.
 func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence string) {

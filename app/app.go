@@ -51,6 +51,7 @@ type App struct {
 	driver   *local.Driver
 	tokens   *tokens
 	push     *a2aserver.PushSender
+	hooks    *hooks
 	control  *http.Server
 
 	// Only when serving.
@@ -130,8 +131,10 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		return nil, err
 	}
 	a.egress = egress.New(&egress.Options{Grants: pushGrants(a.grants.of), Logger: a.log})
+	a.hooks = newHooks()
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
-	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, log: a.log}
+	a.caller.hooks, a.caller.reported = a.hooks, a.recordHook
+	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, hooks: a.hooks, log: a.log}
 	a.caller.learned = a.registry.learned
 	a.driver = local.New(a.store, a.caller, &local.Options{
 		Log: a.log,
@@ -187,6 +190,11 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if a.a2a, err = newA2APlane(a, a.publicBase(a.ready.A2A)); err != nil {
 		return nil, err
 	}
+	public := ""
+	if a.cfg.PublicURL != "" {
+		public = a.a2a.base
+	}
+	a.hooks.listen(a.ready.A2A, public)
 	if err := a.servePage(ui, scheme); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type caller struct {
 	tap    wire.Tap
 	log    *slog.Logger
 
+	hooks    *hooks // nil = agents cannot reach us
+	reported func(run string, x *wire.Exchange)
+
 	// learned is told when an agent proved to speak something. It must not block.
 	learned func(g *orchestrator.Agent, v a2aclient.Verdict)
 
@@ -63,7 +66,7 @@ func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 			Agent: id, HeaderTime: headerTime,
 			Credentials: func(ctx context.Context) ([]egress.Bound, error) { return c.creds.of(ctx, id) },
 		}),
-		Logger: c.log, Tap: c.tap, Peer: id, Verdict: verdict, Override: override,
+		Logger: c.log, Tap: c.tap, Peer: id, Verdict: verdict, Override: override, Hook: c.hook(g),
 		Learned: func(v a2aclient.Verdict) {
 			if c.learned != nil {
 				c.learned(g, v)

@@ -28,6 +28,7 @@ type registry struct {
 	creds  *credentials
 	grants *grants
 	caller *caller
+	hooks  *hooks
 	log    *slog.Logger
 }
 
@@ -148,7 +149,7 @@ func (r *registry) describe(ctx context.Context, f *card.Found) (*orchestrator.A
 	}
 	return &orchestrator.Agent{
 		ID: id, Name: f.Card.Name, Trust: orchestrator.TrustPending, CardURL: f.URL, CardJSON: f.JSON, Card: f.Card,
-		CardHash: f.Hash, Interface: f.Interface, Dialect: dialectOf(f.Interface), Notes: f.Notes, Hue: hueOf(id),
+		CardHash: f.Hash, Interface: f.Interface, Dialect: dialectOf(f.Interface), Notes: r.notes(f), Hue: hueOf(id),
 		Signature: signature, Added: time.Now(),
 	}, nil
 }

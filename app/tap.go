@@ -10,10 +10,7 @@ import (
 // record keeps an exchange for the inspector. One of our own belongs to the run it was made for; one of a caller to the
 // task it is about, which is a run of ours, unless the call failed: then there may be no such task.
 func (a *App) record(ctx context.Context, x *wire.Exchange) {
-	r := &orchestrator.WireRecord{
-		At: x.At, Inbound: x.Inbound, Peer: x.Peer, TaskID: x.TaskID, Method: x.Method, Dialect: x.Dialect.String(), URL: x.URL,
-		Status: x.Status, Took: x.Took, Request: x.Request, Response: x.Response, Events: x.Events, Err: x.Err,
-	}
+	r := wireRecord(x)
 	switch {
 	case !x.Inbound:
 		r.RunID = orchestrator.OriginOf(ctx).RunID
@@ -21,6 +18,14 @@ func (a *App) record(ctx context.Context, x *wire.Exchange) {
 		r.RunID = x.TaskID
 	}
 	a.store.RecordWire(r)
+}
+
+// wireRecord is an exchange as it is kept, of no run yet.
+func wireRecord(x *wire.Exchange) *orchestrator.WireRecord {
+	return &orchestrator.WireRecord{
+		At: x.At, Inbound: x.Inbound, Peer: x.Peer, TaskID: x.TaskID, Method: x.Method, Dialect: x.Dialect.String(), URL: x.URL,
+		Status: x.Status, Took: x.Took, Request: x.Request, Response: x.Response, Events: x.Events, Err: x.Err,
+	}
 }
 
 var _ wire.Tap = (*App)(nil).record

@@ -107,7 +107,6 @@ func (e *eraser) run(key int64) {
 	e.exec(`DELETE FROM steps WHERE run = ?`, key)
 	e.exec(`DELETE FROM asks WHERE run = ?`, key)
 	e.exec(`DELETE FROM push WHERE task = (SELECT id FROM runs WHERE key = ?)`, key)
-	e.exec(`DELETE FROM hooks WHERE run = (SELECT id FROM runs WHERE key = ?)`, key)
 	e.exec(`DELETE FROM runs WHERE key = ?`, key)
 }
 

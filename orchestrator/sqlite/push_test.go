@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,54 +103,25 @@ func TestOpenPushesInPages(t *testing.T) {
 	}
 }
 
-// TestHooks: webhooks of ours are forgotten once their run has ended.
-func TestHooks(t *testing.T) {
+// TestErasePush: the webhooks of a run go with it.
+func TestErasePush(t *testing.T) {
 	t.Parallel()
-	db := open(t, t.TempDir(), nil)
-	ctx := t.Context()
-	run := func(id string, s a2a.TaskState) {
-		if err := db.Write(ctx, &orchestrator.Batch{
-			Conversations: []*orchestrator.Conversation{{ID: "c"}},
-			Runs:          []*orchestrator.Run{{ID: id, Scope: "agent", ConversationID: "c", State: s}},
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ids := func(ctx context.Context) (out []string) {
-		all, err := db.OpenHooks(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, h := range all {
-			out = append(out, h.ID)
-		}
-		slices.Sort(out)
-		return out
-	}
-	run("r1", a2a.TaskStateWorking)
-	run("r2", a2a.TaskStateWorking)
-	for _, h := range []*Hook{{ID: "a", Run: "r1", Token: []byte("x")}, {ID: "b", Run: "r2", Token: []byte("x")}, {ID: "d", Run: "r1", Token: []byte("x")}} {
-		if err := db.PutHook(ctx, h); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run("r2", a2a.TaskStateCompleted)
-	if got := ids(ctx); !slices.Equal(got, []string{"a", "d"}) {
-		t.Errorf("after the end of r2: %v", got)
-	}
-	if err := db.DeleteHooks(ctx, "d", "unknown"); err != nil {
+	db, ctx := open(t, t.TempDir(), nil), t.Context()
+	if err := db.Write(ctx, &orchestrator.Batch{
+		Conversations: []*orchestrator.Conversation{{ID: "c"}},
+		Runs:          []*orchestrator.Run{{ID: "r", Scope: "agent", ConversationID: "c", State: a2a.TaskStateWorking}},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.PutPush(ctx, &Push{PushMove: PushMove{UID: "u"}, Task: "r1", Body: []byte("b")}, 1); err != nil {
-		t.Fatal(err)
+	for _, task := range []string{"r", "other"} {
+		if err := db.PutPush(ctx, &Push{PushMove: PushMove{UID: "of " + task}, Task: task, Body: []byte("b")}, 1); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := db.Erase(ctx, "c"); err != nil {
 		t.Fatal(err)
 	}
-	if got := ids(ctx); len(got) > 0 {
-		t.Errorf("after the erase: %v", got)
-	}
-	if uids, _ := openPushes(t, db); len(uids) > 0 {
-		t.Errorf("webhooks of the erased run: %v", uids)
+	if uids, _ := openPushes(t, db); !slices.Equal(uids, []string{"of other"}) {
+		t.Errorf("left: %v", uids)
 	}
 }

@@ -18,14 +18,3 @@ CREATE TABLE push (
 	UNIQUE (task, id)
 ) WITHOUT ROWID;
 CREATE INDEX push_open ON push (uid) WHERE state <> 'done';
-
--- Webhooks of ours that agents were told of. token is a hash.
-CREATE TABLE hooks (
-	id      TEXT PRIMARY KEY,
-	agent   TEXT NOT NULL,
-	run     TEXT NOT NULL,
-	task    TEXT NOT NULL, -- the agent's own id of it; '' until it is known
-	token   BLOB NOT NULL,
-	created INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX hooks_run ON hooks (run);
