@@ -104,10 +104,10 @@ func (c *Client) attempt(op wire.Op, first bool, f func(wire.Dialect) error) err
 		d = s.order[0]
 	}
 	err := f(d)
-	if understood(err, first) {
+	if c.understood(err, first) {
 		c.settle(d, op)
 	}
-	if !wrongDialect(err, first) {
+	if !c.wrongDialect(err, first) {
 		return err
 	}
 	return c.others(op, first, s, d, err, f)
@@ -125,9 +125,9 @@ func (c *Client) others(op wire.Op, first bool, s *speech, d wire.Dialect, err e
 		}
 		again := f(other)
 		switch e := (*Error)(nil); {
-		case wrongDialect(again, first):
+		case c.wrongDialect(again, first):
 			continue
-		case understood(again, first):
+		case c.understood(again, first):
 			c.settle(other, op)
 			return again
 		case errors.As(again, &e) && e.MayHaveRun:
@@ -158,12 +158,12 @@ func (c *Client) settle(d wire.Dialect, op wire.Op) {
 }
 
 // understood reports whether the outcome shows that the agent speaks the dialect: a result, or an error in its terms.
-func understood(err error, first bool) bool {
+func (c *Client) understood(err error, first bool) bool {
 	if err == nil {
 		return true
 	}
 	_, ok := protocol(err)
-	return ok && !wrongDialect(err, first)
+	return ok && !c.wrongDialect(err, first)
 }
 
 func unknownMethod(err error) bool {
@@ -172,7 +172,7 @@ func unknownMethod(err error) bool {
 }
 
 // wrongDialect reports whether err is what agents answer to methods of another generation.
-func wrongDialect(err error, first bool) bool {
+func (c *Client) wrongDialect(err error, first bool) bool {
 	var e *Error
 	if !errors.As(err, &e) {
 		return false
@@ -180,13 +180,14 @@ func wrongDialect(err error, first bool) bool {
 	ae, ok := protocol(err)
 	if !ok {
 		return e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed ||
-			e.Status == http.StatusBadRequest && first
+			first && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 	}
 	switch ae.Kind {
 	case a2a.KindMethodNotFound, a2a.KindVersionNotSupported:
 		return true
 	case a2a.KindTaskNotFound:
-		return first && ae.Code > 0 // a message that names no task cannot miss one: it was the address that was not found
+		// A message that names no task cannot miss one: it was the address that was not found.
+		return first && c.binding != a2a.BindingJSONRPC
 	case a2a.KindInvalidRequest, a2a.KindInvalidParams, a2a.KindParse:
 		// Some have no other word for a method they do not know, but this one they also have for much else.
 		return first && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound ||

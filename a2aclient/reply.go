@@ -43,6 +43,9 @@ func (x *exchange) frame(yield func(frame, error) bool, id string, data []byte) 
 		op = wire.OpStream // answered with a stream that nobody asked for
 	}
 	v, err := x.decode(op, data)
+	if err == nil && v == nil {
+		return true // some servers of v0.1 have frames of their own
+	}
 	if err == nil {
 		f.final = x.q.dialect != wire.NEW && says(v, data)
 		var ok bool
@@ -54,9 +57,6 @@ func (x *exchange) frame(yield func(frame, error) bool, id string, data []byte) 
 	if _, told := protocol(err); told {
 		yield(frame{}, err)
 		return false
-	}
-	if x.q.dialect == wire.OLD && noEvent(data) {
-		return true
 	}
 	f.bad = err
 	return yield(f, nil)
@@ -74,15 +74,6 @@ func says(v any, data []byte) bool {
 		return false
 	}
 	return bytes.Contains(data, []byte(`"final"`)) && wire.Final(data)
-}
-
-// noEvent reports whether a frame of v0.1 is well formed and none of the events that its streams carry: some servers add
-// frames of their own.
-func noEvent(data []byte) bool {
-	var f struct {
-		Result *struct{ Status, Artifact json.RawMessage }
-	}
-	return json.Unmarshal(data, &f) == nil && f.Result != nil && f.Result.Status == nil && f.Result.Artifact == nil
 }
 
 // single yields an answer that is no stream.

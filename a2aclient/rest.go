@@ -1,10 +1,7 @@
 package a2aclient
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -155,20 +152,6 @@ func encodes(h http.Header) int32 {
 	return 2
 }
 
-// restReply reads a reply. What an error says counts when it says it in JSON; otherwise it comes from whatever stands in front
-// of the agent, and its status is all there is.
 func restReply(x *exchange, op wire.Op, body []byte) (any, error) {
-	status := x.resp.StatusCode
-	v, err := wire.DecodeRESTReply(x.q.dialect, op, status, x.resp.Header.Get("Content-Type"), body)
-	var ae *a2a.Error
-	if !errors.As(err, &ae) || ae.Code != 0 {
-		return v, err
-	}
-	switch body = bytes.TrimSpace(body); {
-	case status >= 300 && len(body) > 0 && body[0] == '{' && json.Valid(body):
-		ae.Code = status
-	case status < 300 && ae.Kind != a2a.KindInvalidAgentResponse && ae.Kind != a2a.KindTooLarge: // a frame that tells an error
-		ae.Code = wire.StatusOf(ae, wire.Mapping101).HTTP
-	}
-	return v, err
+	return wire.DecodeRESTReply(x.q.dialect, op, x.resp.StatusCode, x.resp.Header.Get("Content-Type"), body)
 }
