@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,67 +31,114 @@ func Principal(ctx context.Context) string {
 	return p
 }
 
-// Bearer lets through requests with a good bearer token and tells the handler whose it is. Ten different wrong tokens
-// from one source within a minute lock it out; one wrong token sent again and again does not, or a client with an old
-// token would lock out all others on the same machine.
-func Bearer(lookup Lookup, o *BearerOptions) Middleware {
-	var opts BearerOptions
+// Keys knows callers by their bearer tokens, whatever way they come: Bearer is its middleware for requests, Enter is for
+// calls over something else. Ten different wrong tokens from one source within a minute lock it out; one wrong token sent
+// again and again does not, or a client with an old token would lock out all others on the same machine.
+type Keys struct {
+	lookup   Lookup
+	o        BearerOptions
+	failures *failures
+	running  *running
+}
+
+// NewKeys returns the keys that lookup finds. Nil options are fine.
+func NewKeys(lookup Lookup, o *BearerOptions) *Keys {
+	k := &Keys{lookup: lookup}
 	if o != nil {
-		opts = *o
+		k.o = *o
 	}
-	set(&opts.Requests, 2048)
-	if opts.Public == nil {
-		opts.Public = func(*http.Request) bool { return false }
+	set(&k.o.Requests, 2048)
+	if k.o.Public == nil {
+		k.o.Public = func(*http.Request) bool { return false }
 	}
-	if opts.Refuse == nil {
-		opts.Refuse = refuse
+	if k.o.Refuse == nil {
+		k.o.Refuse = refuse
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	if k.o.Logger == nil {
+		k.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	failures, running := newFailures(opts.Now), &running{max: opts.Requests, by: map[string]int{}}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			values := r.Header["Authorization"]
-			if len(values) == 0 && opts.Public(r) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			if failures.locked(w, r, opts.Refuse) {
-				return
-			}
-			if len(values) == 0 {
-				opts.unauthorized(w, r, "", "This needs a bearer token.")
-				return
-			}
-			const bad = "This token is not good, or no longer."
-			token, ok := bearerToken(values)
-			if !ok {
-				opts.unauthorized(w, r, "invalid_token", bad)
-				return
-			}
-			hash := sha256.Sum256([]byte(token))
-			principal, ok, err := lookup(r.Context(), hash)
-			if err != nil {
-				opts.Logger.ErrorContext(r.Context(), "tokens cannot be read", "err", err)
-				w.Header().Set("Retry-After", "5")
-				opts.Refuse(w, r, http.StatusServiceUnavailable, "Tokens cannot be checked right now.")
-				return
-			}
-			if !ok {
-				failures.add(r, hash)
-				opts.unauthorized(w, r, "invalid_token", bad)
-				return
-			}
-			if !running.enter(principal) {
-				w.Header().Set("Retry-After", "1")
-				opts.Refuse(w, r, http.StatusTooManyRequests, "Too many requests of this client are open at once.")
-				return
-			}
-			defer running.leave(principal)
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, principal)))
-		})
+	k.failures, k.running = newFailures(k.o.Now), &running{max: k.o.Requests, by: map[string]int{}}
+	return k
+}
+
+// Bearer lets through requests with a good bearer token and tells the handler whose it is.
+func Bearer(lookup Lookup, o *BearerOptions) Middleware { return NewKeys(lookup, o).Bearer }
+
+// Bearer is the function of that name, with these keys.
+func (k *Keys) Bearer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		values := r.Header["Authorization"]
+		if len(values) == 0 && k.o.Public(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		principal, denied := k.admit(r.Context(), r.RemoteAddr, values)
+		if denied != nil {
+			denied.answer(w, r, k.o.Refuse)
+			return
+		}
+		defer k.running.leave(principal)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, principal)))
+	})
+}
+
+// Enter returns whose token a call carries: values are what it has in the place of Authorization, address is where it came
+// from. leave is to be called when the call is over.
+func (k *Keys) Enter(ctx context.Context, address string, values []string) (principal string, leave func(), denied *Denied) {
+	if principal, denied = k.admit(ctx, address, values); denied != nil {
+		return "", nil, denied
 	}
+	return principal, func() { k.running.leave(principal) }, nil
+}
+
+// admit counts the call as one that runs.
+func (k *Keys) admit(ctx context.Context, address string, values []string) (principal string, denied *Denied) {
+	from := sourceOf(address)
+	if d := k.failures.denial(from); d != nil {
+		return "", d
+	}
+	if len(values) == 0 {
+		return "", unauthorized("", "This needs a bearer token.")
+	}
+	const bad = "This token is not good, or no longer."
+	token, ok := bearerToken(values)
+	if !ok {
+		return "", unauthorized("invalid_token", bad)
+	}
+	hash := sha256.Sum256([]byte(token))
+	principal, ok, err := k.lookup(ctx, hash)
+	if err != nil {
+		k.o.Logger.ErrorContext(ctx, "tokens cannot be read", "err", err)
+		return "", &Denied{Status: http.StatusServiceUnavailable, Sentence: "Tokens cannot be checked right now.", RetryAfter: 5 * time.Second}
+	}
+	if !ok {
+		k.failures.add(from, hash)
+		return "", unauthorized("invalid_token", bad)
+	}
+	if !k.running.enter(principal) {
+		return "", &Denied{
+			Status: http.StatusTooManyRequests, Sentence: "Too many requests of this client are open at once.", RetryAfter: time.Second,
+		}
+	}
+	return principal, nil
+}
+
+// Denied is why a caller was turned away.
+type Denied struct {
+	Status     int // of HTTP
+	Sentence   string
+	Challenge  string // of a 401
+	RetryAfter time.Duration
+}
+
+func (d *Denied) answer(w http.ResponseWriter, r *http.Request, refuse Refusal) {
+	if d.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", d.Challenge)
+	}
+	if d.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((d.RetryAfter+time.Second-1)/time.Second)))
+	}
+	refuse(w, r, d.Status, d.Sentence)
 }
 
 // bearerToken reads the token of the one Authorization header that a request may have.
@@ -102,13 +150,12 @@ func bearerToken(values []string) (string, bool) {
 
 const maxToken = 4096 // bytes; ours have 43
 
-func (o *BearerOptions) unauthorized(w http.ResponseWriter, r *http.Request, code, sentence string) {
+func unauthorized(code, sentence string) *Denied {
 	challenge := `Bearer realm="parley"`
 	if code != "" {
 		challenge += `, error="` + code + `"`
 	}
-	w.Header().Set("WWW-Authenticate", challenge)
-	o.Refuse(w, r, http.StatusUnauthorized, sentence)
+	return &Denied{Status: http.StatusUnauthorized, Sentence: sentence, Challenge: challenge}
 }
 
 // running counts the open requests of each principal.

@@ -165,3 +165,35 @@ func TestOpenRequests(t *testing.T) {
 		t.Errorf("afterwards: %d", w.Code)
 	}
 }
+
+// TestKeysEnter knows callers that do not come over HTTP by the same keys, with the same bounds.
+func TestKeysEnter(t *testing.T) {
+	t.Parallel()
+	good := sha256.Sum256([]byte("good"))
+	k := NewKeys(func(_ context.Context, hash [sha256.Size]byte) (string, bool, error) { return "one", hash == good, nil }, &BearerOptions{Requests: 1})
+	const from = "192.0.2.1:4000"
+	who, leave, denied := k.Enter(t.Context(), from, []string{"bearer good"})
+	if denied != nil || who != "one" {
+		t.Fatalf("%q, %+v", who, denied)
+	}
+	if _, _, denied := k.Enter(t.Context(), from, []string{"Bearer good"}); denied == nil || denied.Status != http.StatusTooManyRequests || denied.RetryAfter == 0 {
+		t.Errorf("one too many: %+v", denied)
+	}
+	leave()
+	for _, values := range [][]string{nil, {"Basic good"}, {"Bearer good", "Bearer good"}, {"Bearer wrong"}} {
+		if _, _, denied := k.Enter(t.Context(), from, values); denied == nil || denied.Status != http.StatusUnauthorized || denied.Challenge == "" {
+			t.Errorf("%q: %+v", values, denied)
+		}
+	}
+	for i := range maxFailures - 1 { // with the wrong one above these are ten
+		k.Enter(t.Context(), from, []string{fmt.Sprintf("Bearer wrong%d", i)})
+	}
+	if _, _, denied := k.Enter(t.Context(), from, []string{"Bearer good"}); denied == nil || denied.Status != http.StatusTooManyRequests {
+		t.Errorf("locked out: %+v", denied)
+	}
+	if _, leave, denied := k.Enter(t.Context(), "192.0.2.2:4000", []string{"Bearer good"}); denied != nil {
+		t.Errorf("somebody else: %+v", denied)
+	} else {
+		leave()
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -40,25 +39,33 @@ func newFailures(now func() time.Time) *failures {
 
 // locked turns the request away with 429 when the source of the request is locked out, and reports whether it did.
 func (f *failures) locked(w http.ResponseWriter, r *http.Request, refuse Refusal) bool {
+	d := f.denial(source(r))
+	if d == nil {
+		return false
+	}
+	d.answer(w, r, refuse)
+	return true
+}
+
+// denial is what a source that is locked out is told, nil for any other.
+func (f *failures) denial(from string) *Denied {
 	f.mu.Lock()
 	var left time.Duration
-	if s := f.from[source(r)]; s != nil {
+	if s := f.from[from]; s != nil {
 		left = s.locked.Sub(f.now())
 	}
 	f.mu.Unlock()
 	if left <= 0 {
-		return false
+		return nil
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
-	refuse(w, r, http.StatusTooManyRequests, "Too many wrong attempts. Try again in a minute.")
-	return true
+	return &Denied{Status: http.StatusTooManyRequests, Sentence: "Too many wrong attempts. Try again in a minute.", RetryAfter: left}
 }
 
-// add counts a wrong secret from the source of a request.
-func (f *failures) add(r *http.Request, hash [sha256.Size]byte) {
+// add counts a wrong secret from a source.
+func (f *failures) add(from string, hash [sha256.Size]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, from := f.now(), source(r)
+	now := f.now()
 	s := f.from[from]
 	if s == nil {
 		// No more are remembered than this; which of them gives way does not matter, for what is guessed at cannot be.

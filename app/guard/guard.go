@@ -135,6 +135,10 @@ func (g *Guard) Listen(ln net.Listener) net.Listener {
 	return ln
 }
 
+// Answers reports whether the listener answers to a name, as a client sends it in the place of Host, on a connection that
+// came in at local.
+func (g *Guard) Answers(host string, local net.Addr) bool { return g.hosts.answer(host, local) }
+
 // Refusal answers a request that is turned away, with a status and a sentence for people. What else the answer says in its
 // header (WWW-Authenticate, Retry-After) is set already.
 type Refusal func(w http.ResponseWriter, r *http.Request, status int, sentence string)

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -55,7 +56,7 @@ func (h *hosts) only(next http.Handler) http.Handler {
 			status, sentence = http.StatusBadRequest, "Ask for a path, not for a whole address."
 		case len(r.Header["Host"]) > 0:
 			status, sentence = http.StatusBadRequest, "One Host is enough."
-		case !h.names[strings.ToLower(r.Host)] && !h.own(r):
+		case !h.answer(r.Host, localAddr(r.Context())):
 			status, sentence = http.StatusMisdirectedRequest, "This program does not answer to that name."
 		default:
 			next.ServeHTTP(w, r)
@@ -66,10 +67,17 @@ func (h *hosts) only(next http.Handler) http.Handler {
 	})
 }
 
-// own reports whether Host is the address that the connection came in at, where the listener is open to a network. A name
-// can be rebound; an address cannot.
-func (h *hosts) own(r *http.Request) bool {
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+func localAddr(ctx context.Context) net.Addr {
+	local, _ := ctx.Value(http.LocalAddrContextKey).(net.Addr)
+	return local
+}
+
+// answer reports whether a name is one of the listener, or the address that the connection came in at, where the listener
+// is open to a network. A name can be rebound; an address cannot.
+func (h *hosts) answer(host string, local net.Addr) bool {
+	if h.names[strings.ToLower(host)] {
+		return true
+	}
 	if h.loopback || local == nil {
 		return false
 	}
@@ -77,7 +85,7 @@ func (h *hosts) own(r *http.Request) bool {
 	if !ip.IsValid() || strconv.Itoa(int(port)) != h.port {
 		return false
 	}
-	return r.Host == bracketed(ip)+":"+h.port || h.bare && r.Host == bracketed(ip)
+	return host == bracketed(ip)+":"+h.port || h.bare && host == bracketed(ip)
 }
 
 func split(addr net.Addr) (netip.Addr, uint16) {

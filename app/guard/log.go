@@ -65,10 +65,12 @@ func loggable(path string, secret []string) string {
 }
 
 // source is where a request comes from: an IPv4 address, or the network of an IPv6 one, of which one host has many.
-func source(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+func source(r *http.Request) string { return sourceOf(r.RemoteAddr) }
+
+func sourceOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return r.RemoteAddr
+		return address
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil && !ip.IsLoopback() {
 		return ip.Mask(net.CIDRMask(64, 128)).String() + "/64"

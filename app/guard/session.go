@@ -155,7 +155,7 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	if !s.launch.take(body.Token) {
 		// Every attempt counts: a number in place of the hash makes each a different one.
-		s.failures.add(r, sha256.Sum256([]byte(rand.Text())))
+		s.failures.add(source(r), sha256.Sum256([]byte(rand.Text())))
 		s.o.Logger.WarnContext(r.Context(), "a wrong or used link was presented", "from", source(r))
 		refuse(w, r, http.StatusUnauthorized, "This link was used before or has expired. Ask for a new one with: parley open")
 		return

@@ -379,7 +379,7 @@ func TestFailuresAreBounded(t *testing.T) {
 	f := newFailures(nil)
 	for i := range 3 * maxSources {
 		r := &http.Request{RemoteAddr: fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255)}
-		f.add(r, [32]byte{1})
+		f.add(source(r), [32]byte{1})
 	}
 	if n := len(f.from); n > maxSources {
 		t.Errorf("%d sources are remembered", n)
