@@ -9,8 +9,8 @@ import (
 type PushPayload struct {
 	Task         *a2a.Task // as it stands after Event; nil only where Event is a Message that is the whole answer
 	Event        a2a.Event // nil: the task itself
-	ClientTaskID string    // OLD: what the client calls the task; "" for its own id
-	Index        *Index    // OLD: numbers the artifacts; nil numbers them by their place in Task
+	ClientTaskID string    // OLD: what the client calls the task; "" for what Index has, or its own id
+	Index        *Index    // OLD: numbers the artifacts, and has seen those of Task; nil numbers them by their place in Task
 }
 
 // AppendPush appends the body of a webhook in the dialect of whoever made the configuration: the event for NEW, the bare
@@ -24,9 +24,9 @@ func AppendPush(b []byte, d Dialect, p *PushPayload) []byte {
 	case NEW:
 		return a2a.AppendEvent(b, event)
 	case OLD:
-		x := p.Index
-		if x == nil {
-			x = NewIndex(p.ClientTaskID)
+		x := NewIndex(p.ClientTaskID)
+		if p.Index != nil {
+			x = &Index{client: first(p.ClientTaskID, p.Index.client), numbers: p.Index.numbers}
 		}
 		task, ok := event.(*a2a.Task)
 		if m, is := event.(*a2a.Message); is {
