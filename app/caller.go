@@ -213,7 +213,7 @@ func told(err error) error {
 	}
 	f := &orchestrator.Fault{
 		Kind: string(e.Kind), Where: orchestrator.Where(e.Where), What: e.What, Do: e.Do, Raw: e.Raw, Retry: e.Retry,
-		MayHaveRun: e.MayHaveRun,
+		MayHaveRun: e.MayHaveRun, SignIn: challenges(e.Challenges),
 	}
 	for _, t := range e.Tried {
 		f.Raw = strings.TrimLeft(f.Raw+"\n"+t.URL+": "+t.Result, "\n")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -224,6 +225,29 @@ func newSecret() string {
 	b := make([]byte, 32)
 	rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// challenges are the ways to sign in that a server asked for.
+func challenges(asked []card.Challenge) (out []orchestrator.Challenge) {
+	for _, a := range asked {
+		c := orchestrator.Challenge{Scheme: shown(a.Scheme)}
+		switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(a.Scheme)) {
+		case "basic":
+			c.Scheme = "Basic"
+		case "bearer", "dpop":
+			c.Scheme = "Bearer"
+		case "apikey", "xapikey":
+			c.Scheme = "ApiKey"
+			c.Name, c.Location = shown(cmp.Or(a.Params["name"], a.Params["header"], a.Params["header_name"])), "header"
+			if in := strings.ToLower(cmp.Or(a.Params["in"], a.Params["location"])); in == "query" || in == "cookie" {
+				c.Location = in
+			}
+		}
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // KeepCredential names an agent and what it wants to be shown.

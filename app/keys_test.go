@@ -60,7 +60,7 @@ func TestCheck39Ours(t *testing.T) {
 func TestSigningKeySurvives(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*app.Config){
-		"in the vault": func(c *app.Config) { c.Demo, c.Passphrase = nil, "correct horse" },
+		"in the vault":          func(c *app.Config) { c.Demo, c.Passphrase = nil, "correct horse" },
 		"in the data directory": func(c *app.Config) { c.Demo = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,10 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 		d.Fault = view.FaultOf(a.Health.Fault, "")
 		d.Fault.Title = "It did not answer the last time"
 	}
+	asked := r.URL.Query()
+	if k := asked.Get("sign-in"); k != "" { // a refusal led here
+		d.NeedsSecret, d.Scheme = true, view.SecretKind{Kind: k, Header: asked.Get("name"), Location: asked.Get("in")}
+	}
 	return s.agentList(w, r, &d)
 }
 
@@ -100,7 +104,7 @@ func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(a), Review: a.Trust == orchestrator.TrustReview,
 		Speaks: speaks(a), Known: known(a), Address: a.Interface.URL,
 		At:    view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
-		Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON),
+		Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON), Signed: view.SignedBy(a.Signature),
 	}
 	c := a.Card
 	if c == nil {
@@ -141,8 +145,9 @@ func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 	for _, n := range names {
 		sc := c.SecuritySchemes[n]
 		d.SignIn = append(d.SignIn, view.Scheme(sc))
-		d.NeedsSecret = d.NeedsSecret || sc.Kind == a2a.SchemeHTTP || sc.Kind == a2a.SchemeAPIKey
+		d.NeedsSecret = true
 	}
+	d.Scheme, _ = wanted(c.SecuritySchemes, c.SecurityRequirements)
 	for _, sk := range c.Skills {
 		v := view.Skill{Name: sk.Name, Description: s.md.HTML(sk.Description), Tags: sk.Tags}
 		for _, e := range sk.Examples {
@@ -206,24 +211,4 @@ func (s *Site) setCredential(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return moved(w, r, "/agents/"+url.PathEscape(id))
-}
-
-// credential reads a secret from a form; nil when none was typed.
-func credential(r *http.Request) *orchestrator.Credential {
-	secret := strings.TrimSpace(r.FormValue("secret"))
-	if secret == "" {
-		return nil
-	}
-	c := &orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: orchestrator.Secret(secret)}
-	switch r.FormValue("kind") {
-	case "key":
-		c.Kind, c.Scheme, c.Location = a2a.SchemeAPIKey, "", "header"
-		c.Header = strings.TrimSpace(r.FormValue("header"))
-		if l := r.FormValue("location"); l == "query" || l == "cookie" {
-			c.Location = l
-		}
-	case "basic":
-		c.Scheme, c.User = "Basic", r.FormValue("user")
-	}
-	return c
 }

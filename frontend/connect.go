@@ -108,7 +108,7 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 	if f.fault != nil {
 		v.Fault.Title = "No card was found"
 		if f.fault.Kind == "unauthenticated" {
-			v.Wants = true
+			v.Wants, v.Scheme = true, challenged(f.fault)
 		}
 	}
 	for n, c := range f.candidates {
@@ -131,7 +131,7 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 				fault = &orchestrator.Fault{Where: orchestrator.WhereAgent, What: "This card cannot be used."}
 			}
 			if fault.Kind == "unauthenticated" && len(f.candidates) == 1 {
-				v.Wants, v.Fault = true, view.FaultOf(fault, "")
+				v.Wants, v.Fault, v.Scheme = true, view.FaultOf(fault, ""), challenged(fault)
 				continue
 			}
 			fc.Fault = view.FaultOf(fault, "")
@@ -140,25 +140,12 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 				fc.Fault.Title += " for " + c.Input
 			}
 		}
-		for _, sc := range c.Wants {
-			if c.Credential == nil && (sc.Kind == a2a.SchemeHTTP || sc.Kind == a2a.SchemeAPIKey) {
-				fc.Wants = true
-				fc.Scheme = secretKind(sc)
-			}
+		if c.Agent != nil && c.Agent.Card != nil && c.Credential == nil {
+			fc.Scheme, fc.Wants = wanted(c.Wants, c.Agent.Card.SecurityRequirements)
 		}
 		v.Candidates = append(v.Candidates, fc)
 	}
 	return v
-}
-
-func secretKind(sc a2a.SecurityScheme) view.SecretKind {
-	switch {
-	case sc.Kind == a2a.SchemeAPIKey:
-		return view.SecretKind{Kind: "key", Header: sc.Name, Location: sc.Location}
-	case strings.EqualFold(sc.Scheme, "basic"):
-		return view.SecretKind{Kind: "basic"}
-	}
-	return view.SecretKind{Kind: "bearer"}
 }
 
 // approve approves exactly what was shown.

@@ -145,6 +145,7 @@ func (s *Site) endBlocks(it *orchestrator.Item) []view.Block {
 	case d.Fault != nil:
 		f := view.FaultOf(d.Fault, retry)
 		f.Title = st.Word
+		f.SignIn = signInHref(it.AgentID, d.Fault)
 		if took != "" {
 			f.Title += " " + took
 		}

@@ -11,6 +11,15 @@ type Fault struct {
 
 	// MayHaveRun says that the agent may have acted on the message all the same.
 	MayHaveRun bool `json:"mayHaveRun,omitempty"`
+
+	SignIn []Challenge `json:"signIn,omitempty"` // what a 401 asks for, any one of them
+}
+
+// Challenge is a way to sign in that a server asks for (WWW-Authenticate, RFC 9110 section 11.6.1), as it says itself.
+type Challenge struct {
+	Scheme   string `json:"scheme"`             // "Basic", "Bearer", "ApiKey"; others as they were written
+	Name     string `json:"name,omitempty"`     // ApiKey: of the header, parameter or cookie; only a person can know that it is right
+	Location string `json:"location,omitempty"` // ApiKey: header, query or cookie
 }
 
 func (f *Fault) Error() string { return f.What }

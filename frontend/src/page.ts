@@ -142,7 +142,7 @@ function changed(e: Event): void {
 
 /** kinds shows the fields that go with the chosen kind of credential. */
 function kinds(select: HTMLSelectElement): void {
-	for (const f of all<HTMLElement>("[data-for]", select.form!)) f.hidden = f.dataset.for !== select.value;
+	for (const f of all<HTMLElement>("[data-for]", select.form!)) f.hidden = !f.dataset.for!.split(" ").includes(select.value);
 }
 
 /** framed loads a document only when somebody opens it. */

@@ -179,6 +179,7 @@ type Fault struct {
 	Do      string
 	Raw     string
 	Retry   string // where to post to try again; "" when that does not help
+	SignIn  string // where a credential can be given; "" when that is not what it wants
 	Details string // what Copy details takes
 	Title   string
 }

@@ -259,9 +259,9 @@ func Scheme(s a2a.SecurityScheme) string {
 		}
 		return s.Scheme
 	case a2a.SchemeOAuth2:
-		return "OAuth 2"
+		return "OAuth 2 (signing in by it comes later)"
 	case a2a.SchemeOpenIDConnect:
-		return "OpenID Connect"
+		return "OpenID Connect (signing in by it comes later)"
 	case a2a.SchemeMutualTLS:
 		return "Client certificate"
 	}
