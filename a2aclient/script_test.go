@@ -376,3 +376,8 @@ func ctx(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return c
 }
+
+// authorize makes an Options.Authorize of what it does to a request.
+func authorize(f func(*http.Request)) func(context.Context, *http.Request) error {
+	return func(_ context.Context, r *http.Request) error { f(r); return nil }
+}

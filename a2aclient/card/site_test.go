@@ -119,3 +119,8 @@ func failure(t *testing.T, input string, o *card.Options, kind card.Kind) *card.
 	}
 	return e
 }
+
+func bearer(_ context.Context, r *http.Request) error {
+	r.Header.Set("Authorization", "Bearer x")
+	return nil
+}
