@@ -22,11 +22,13 @@ import (
 // The own card may be read by anybody; everything else wants a bearer token. An agent that is unknown, not approved, or
 // not for this caller's token is the same 404 to it.
 type a2aPlane struct {
-	app   *App
-	base  string // our origin, as our cards name it, with a trailing slash
-	own   *a2aserver.Handler
-	auth  http.Handler // own and gateway, behind the token check
-	files *files
+	app     *App
+	base    string // our origin, as our cards name it, with a trailing slash
+	grpc    string // host:port of the same over gRPC, "" where that is not served
+	own     *a2aserver.Handler
+	auth    http.Handler // own and gateway, behind the token check
+	callers *guard.Keys
+	files   *files
 
 	mu      sync.Mutex
 	gateway map[string]*gateway // by agent id
@@ -43,27 +45,26 @@ type gateway struct {
 // anonymous is the caller where no token is wanted.
 const anonymous = "anonymous"
 
-func newA2APlane(a *App, base string) (*a2aPlane, error) {
-	p := &a2aPlane{app: a, base: base, gateway: map[string]*gateway{}}
+func newA2APlane(a *App, base, grpc string) (*a2aPlane, error) {
+	p := &a2aPlane{app: a, base: base, grpc: grpc, gateway: map[string]*gateway{}}
 	var err error
 	if p.files, err = newFiles(a.data, base, a.egress, a.grants); err != nil {
 		return nil, err
 	}
-	card := ownCard(base, a.cfg.Version, !a.cfg.OpenA2A)
+	card := ownCard(base, grpc, a.cfg.Version, !a.cfg.OpenA2A)
 	a.keys.sign(card, base)
 	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
 		ExtendedCard: func(ctx context.Context, principal string) *a2a.AgentCard {
 			return extendedCard(card, a.agentsFor(ctx, principal))
 		},
 	})
+	p.callers = guard.NewKeys(a.tokens.lookup, &guard.BearerOptions{
+		Public: func(r *http.Request) bool { return isCard(r.URL.Path) || r.URL.Path == jwksPath }, Requests: a2a.Limits.ConnectionsPerPrincipal,
+		Refuse: refuseCall, Logger: a.log,
+	})
 	inner := http.HandlerFunc(p.route)
-	if a.cfg.OpenA2A {
+	if p.auth = p.callers.Bearer(inner); a.cfg.OpenA2A {
 		p.auth = guard.NoBrowser(inner)
-	} else {
-		p.auth = guard.Bearer(a.tokens.lookup, &guard.BearerOptions{
-			Public: func(r *http.Request) bool { return isCard(r.URL.Path) || r.URL.Path == jwksPath }, Requests: a2a.Limits.ConnectionsPerPrincipal,
-			Refuse: refuseCall, Logger: a.log,
-		})(inner)
 	}
 	return p, nil
 }
@@ -141,7 +142,7 @@ func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id, _, _ := strings.Cut(rest, "/")
-	h := p.agent(r, id)
+	h := p.agent(r.Context(), guard.Principal(r.Context()), id)
 	if h == nil {
 		http.NotFound(w, r)
 		return
@@ -192,8 +193,8 @@ func (a *App) agentsFor(ctx context.Context, principal string) []*orchestrator.A
 }
 
 // agent returns the gateway of an agent, nil when there is none for this caller.
-func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
-	g := p.app.forCaller(r.Context(), guard.Principal(r.Context()), id)
+func (p *a2aPlane) agent(ctx context.Context, principal, id string) *a2aserver.Handler {
+	g := p.app.forCaller(ctx, principal, id)
 	if g == nil {
 		return nil
 	}
@@ -203,7 +204,7 @@ func (p *a2aPlane) agent(r *http.Request, id string) *a2aserver.Handler {
 	if k != nil && k.agent == g {
 		return k.Handler
 	}
-	card := gatewayCard(g.Card, p.base+"agents/"+id+"/", !p.app.cfg.OpenA2A)
+	card := gatewayCard(g.Card, p.base+"agents/"+id+"/", p.grpc, id, !p.app.cfg.OpenA2A)
 	p.app.keys.sign(card, p.base)
 	if k != nil {
 		k.agent, k.card = g, card

@@ -60,6 +60,7 @@ type App struct {
 	site     *frontend.Site
 	pageURL  string
 	a2a      *a2aPlane
+	grpc     *a2aserver.GRPC // nil where it is off
 	demo     *Demo
 	servers  []*http.Server
 	ready    *Ready
@@ -72,6 +73,7 @@ type App struct {
 type Ready struct {
 	UI   string // a link into the page, good once
 	A2A  string
+	GRPC string // host:port, "" where it is off
 	Demo string
 	Data string
 }
@@ -79,6 +81,9 @@ type Ready struct {
 // String is the ready line.
 func (r *Ready) String() string {
 	s := "ready ui=" + r.UI + " a2a=" + r.A2A + " data=" + escaped(r.Data)
+	if r.GRPC != "" {
+		s += " grpc=" + r.GRPC
+	}
 	if r.Demo != "" {
 		s += " demo=" + r.Demo
 	}
@@ -162,9 +167,6 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 			return nil, err
 		}
 	}
-	if a.cfg.GRPC != "" {
-		a.log.Warn("gRPC is off: this version does not speak it", "address", a.cfg.GRPC)
-	}
 	var tlsConfig *tls.Config
 	scheme := "http"
 	if a.cfg.TLSCert != "" {
@@ -184,10 +186,15 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 		return nil, fmt.Errorf("A2A clients cannot be served: %w", err)
 	}
 	defer closeUnserved(&in)
+	rpc, err := a.listenGRPC(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closeUnserved(&rpc)
 
 	a.drain = guard.NewDrain()
 	a.ready = &Ready{A2A: scheme + "://" + in.Addr().String() + "/", Data: a.data}
-	if a.a2a, err = newA2APlane(a, a.publicBase(a.ready.A2A)); err != nil {
+	if a.a2a, err = newA2APlane(a, a.publicBase(a.ready.A2A), a.grpcAddress(rpc)); err != nil {
 		return nil, err
 	}
 	public := ""
@@ -218,7 +225,11 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	}
 	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig})
 	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, NoPages: true, Refuse: refuseCall})
-	ui, in = nil, nil
+	if rpc != nil {
+		a.ready.GRPC = rpc.Addr().String()
+		a.serveGRPC(rpc, tlsConfig, hosts)
+	}
+	ui, in, rpc = nil, nil, nil
 	a.ready.UI = a.link()
 	a.serving.Store(true)
 	a.log.Info("ready", "a2a", a.ready.A2A, "data", a.data, "version", a.cfg.Version)
@@ -267,7 +278,14 @@ func (a *App) Close(ctx context.Context) error {
 		if a.a2a != nil {
 			a.a2a.drain()
 		}
-		errs = append(errs, a.drain.Shutdown(ctx, "Parley is closing", a.servers...))
+		stopped := make(chan error, 1)
+		go func() {
+			if a.grpc != nil {
+				stopped <- a.grpc.Stop(ctx)
+			}
+			close(stopped)
+		}()
+		errs = append(errs, a.drain.Shutdown(ctx, "Parley is closing", a.servers...), <-stopped)
 	}
 	if a.control != nil {
 		errs = append(errs, a.control.Close())

@@ -10,8 +10,9 @@ import (
 	"parley/orchestrator"
 )
 
-// ownCard describes Parley's own agent at base (the origin of the A2A plane, with a trailing slash).
-func ownCard(base, version string, auth bool) *a2a.AgentCard {
+// ownCard describes Parley's own agent at base (the origin of the A2A plane, with a trailing slash), and over gRPC at grpc
+// (host:port, "" where that is not served).
+func ownCard(base, grpc, version string, auth bool) *a2a.AgentCard {
 	card := &a2a.AgentCard{
 		Name: "Parley",
 		Description: "Hands a request to whichever of its agents fits, asks when that needs an answer or a sign-in, " +
@@ -29,6 +30,12 @@ func ownCard(base, version string, auth bool) *a2a.AgentCard {
 		}},
 	}
 	publish(card, base, auth)
+	if grpc != "" {
+		over := a2a.AgentInterface{URL: grpc, Binding: a2a.BindingGRPC, Version: "1.0"}
+		card.Interfaces = slices.Insert(card.Interfaces, 2, over) // behind the others of v1.0
+		over.Version = "0.3"
+		card.Interfaces = append(card.Interfaces, over)
+	}
 	return card
 }
 
@@ -56,7 +63,9 @@ func extendedCard(own *a2a.AgentCard, agents []*orchestrator.Agent) *a2a.AgentCa
 // gatewayCard is the card of a remote agent, re-addressed to us at base ("…/agents/{id}/"): its own words, skills and
 // modes, our addresses, our sign-in. What only holds between the agent and a direct client is left out: its signatures,
 // push notifications, extended card and extensions.
-func gatewayCard(remote *a2a.AgentCard, base string, auth bool) *a2a.AgentCard {
+//
+// Over gRPC it is the tenant id of v1.0; v0.3 has none.
+func gatewayCard(remote *a2a.AgentCard, base, grpc, id string, auth bool) *a2a.AgentCard {
 	card := *remote
 	card.Signatures = nil
 	card.Capabilities = a2a.AgentCapabilities{Streaming: true, PushNotifications: true}
@@ -65,6 +74,9 @@ func gatewayCard(remote *a2a.AgentCard, base string, auth bool) *a2a.AgentCard {
 		card.Skills[i].SecurityRequirements = nil
 	}
 	publish(&card, base, auth)
+	if grpc != "" {
+		card.Interfaces = slices.Insert(card.Interfaces, 2, a2a.AgentInterface{URL: grpc, Binding: a2a.BindingGRPC, Version: "1.0", Tenant: id})
+	}
 	return &card
 }
 

@@ -21,7 +21,7 @@ type Config struct {
 
 	UI         string // listen address of the page; "" = DefaultUI, or the next free port
 	A2A        string // listen address for A2A clients; "" = DefaultA2A, or the next free port
-	GRPC       string // accepted, and logged as off: there is no gRPC yet
+	GRPC       string // listen address for A2A clients over gRPC; "" = DefaultGRPC, or the next free port; "off" = none
 	OpenA2A    bool   // nobody on this machine needs a token for our own agent and the demo agents
 	LocalPush  bool   // webhooks of callers may be on this machine
 	PublicURL  string // under which A2A clients reach the A2A address from elsewhere
@@ -68,8 +68,8 @@ func (c *Config) check() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return fmt.Errorf("--tls-cert and --tls-key belong together")
 	}
-	for _, l := range []struct{ flag, addr string }{{"--ui", c.UI}, {"--a2a", c.A2A}} {
-		if l.addr == "" {
+	for _, l := range []struct{ flag, addr string }{{"--ui", c.UI}, {"--a2a", c.A2A}, {"--grpc", c.GRPC}} {
+		if l.addr == "" || l.flag == "--grpc" && l.addr == noGRPC {
 			continue
 		}
 		host, _, err := net.SplitHostPort(l.addr)
@@ -86,8 +86,8 @@ func (c *Config) check() error {
 		case c.OpenA2A:
 			return fmt.Errorf("--a2a-auth none is for loopback addresses only, not %s", l.addr)
 		case c.TLSCert == "":
-			return fmt.Errorf("--a2a %s can be reached from other machines and needs --tls-cert and --tls-key; "+
-				"behind a proxy use a loopback address and --public-url", l.addr)
+			return fmt.Errorf("%s %s can be reached from other machines and needs --tls-cert and --tls-key; "+
+				"behind a proxy use a loopback address and --public-url", l.flag, l.addr)
 		}
 	}
 	if c.PublicURL != "" {

@@ -42,7 +42,7 @@ func startIn(t *testing.T, dir string, change ...func(*app.Config)) *program {
 	t.Helper()
 	p := &program{T: t, dir: dir, log: &logBuffer{}}
 	cfg := &app.Config{
-		Data: dir, Version: "test", UI: "127.0.0.1:0", A2A: "127.0.0.1:0", EnvToken: envToken, Demo: demoAgents,
+		Data: dir, Version: "test", UI: "127.0.0.1:0", A2A: "127.0.0.1:0", GRPC: "127.0.0.1:0", EnvToken: envToken, Demo: demoAgents,
 		Logger: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, f := range change {
