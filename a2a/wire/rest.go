@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"parley/a2a"
 	"parley/a2a/internal/jsontext"
@@ -53,7 +54,7 @@ func findRoute(path string) (r route) {
 	segments := make([]string, len(raw))
 	for i, s := range raw {
 		var err error
-		if segments[i], err = url.PathUnescape(s); err != nil {
+		if segments[i], err = url.PathUnescape(s); err != nil || !utf8.ValidString(segments[i]) {
 			return r
 		}
 	}
@@ -135,6 +136,11 @@ func DecodeREST(method, path string, query url.Values, body []byte) (*Call, erro
 		return c, &MethodError{strings.Join(allow, ", ")}
 	}
 	c.Op = r.verbs[i].op
+	for name, values := range query {
+		if !utf8.ValidString(name + strings.Join(values, "")) {
+			return c, invalid("the query", "must be UTF-8").err()
+		}
+	}
 	params, err := restParams(c.Op, method, query, body)
 	if err != nil {
 		return c, err

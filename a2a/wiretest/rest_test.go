@@ -95,7 +95,7 @@ func TestNoRoute(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"", "/", "//", "/v1", "/v1/", "/v1/tasks", "/v1/extendedAgentCard", "/card", "/v1/v1/message:send", "/message:sing", "/a/b/message:send", "/tasks/a/b", "/tasks/a/pushNotificationConfigs/b/c",
-		"/task/T1/pushNotificationConfigs", "/.well-known/agent-card.json", "/tasks/%zz", "/message:send/tasks/T1", "/acme", "/acme/", "/acme/v1", "/v1/agent/authenticatedExtendedCard",
+		"/task/T1/pushNotificationConfigs", "/.well-known/agent-card.json", "/tasks/%zz", "/tasks/%ff", "/message:send/tasks/T1", "/acme", "/acme/", "/acme/v1", "/v1/agent/authenticatedExtendedCard",
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			call, err := wire.DecodeREST(method, path, nil, []byte("{}"))
@@ -149,6 +149,7 @@ func TestRESTParams(t *testing.T) {
 		{"the same twice", "GET /tasks?status=working&status=working", "", nil, a2a.KindInvalidParams, "status"},
 		{"a page too large", "GET /tasks?pageSize=101", "", nil, a2a.KindInvalidParams, "pageSize"},
 		{"neither true nor false", "GET /tasks?includeArtifacts=maybe", "", nil, a2a.KindInvalidParams, "includeArtifacts"},
+		{"no UTF-8", "GET /tasks?contextId=%ff", "", nil, a2a.KindInvalidParams, "the query"},
 		{"tenants that agree", "GET /acme/tasks?tenant=acme", "", &a2a.ListRequest{Tenant: "acme"}, "", ""},
 		{"tenants that do not", "GET /acme/tasks?tenant=other", "", nil, a2a.KindInvalidParams, "tenant"},
 		{"tenants in path and body", "POST /acme/message:send", `{"tenant":"other","message":{"messageId":"m","parts":[{"text":"x"}]}}`, nil, a2a.KindInvalidParams, "tenant"},
