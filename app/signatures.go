@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -193,7 +194,7 @@ func (r *registry) verify(ctx context.Context, in VerifyAgent) (*SignatureInfo, 
 	if s != nil && kept {
 		s.Keys = g.Signature.Keys
 	}
-	if now := r.served(ctx, &g); now != nil && now.Hash != g.CardHash {
+	if now := r.served(ctx, &g); now != nil && otherCard(now.JSON, g.CardJSON) {
 		if s == nil {
 			s = &orchestrator.Signature{Checked: time.Now()}
 		}
@@ -272,4 +273,28 @@ func (r *registry) served(ctx context.Context, g *orchestrator.Agent) *card.Foun
 		return nil
 	}
 	return found[0]
+}
+
+// otherCard reports whether two cards say different things. Their signatures do not count: some servers sign anew for
+// every reader, and every signature is another.
+func otherCard(a, b []byte) bool {
+	return withoutSignatures(a) != withoutSignatures(b)
+}
+
+// withoutSignatures is the hash of a card but for its signatures.
+func withoutSignatures(cardJSON []byte) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(cardJSON, &all) != nil {
+		return ""
+	}
+	delete(all, "signatures")
+	b, err := json.Marshal(all)
+	if err != nil {
+		return ""
+	}
+	hash, err := card.Hash(b)
+	if err != nil {
+		return ""
+	}
+	return hash
 }
