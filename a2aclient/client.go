@@ -1,17 +1,21 @@
 // Package a2aclient calls remote A2A agents: it sends messages, follows tasks to their end, gets, lists and cancels them.
 // Package card, below it, finds the agents.
 //
-//	Client ── Send, Get, List, Cancel, Find: one exchange each
-//	       ── Stream, Await: follow a task: stream ─cut→ get, subscribe (or poll) ─→ … until it ends or needs somebody
+//	Client ── Send, Get, List, Cancel, Find, SetPush, …: one exchange each
+//	       ── Stream, Await: follow a task: stream ─cut→ get, subscribe (or poll, or be woken) ─→ … until it ends or needs somebody
+//	         │
+//	         ├─ dialect: v1.0, v0.3, v0.1: by the card, by what the first message is answered, by what a person says
+//	         └─ transport: JSON-RPC, HTTP+JSON, gRPC
 //
 // What it guarantees:
 //
 //   - Callers see the meaning of A2A v1.0, whatever the agent speaks. When the card turns out to be wrong about that, the
-//     other generation is tried once and remembered.
+//     other generations are tried, once each, while the answers show that nothing was carried out; what works is remembered.
 //   - A message is sent once. After a timeout, or when anything may have been carried out, it is never sent again; the
-//     error says so in MayHaveRun.
-//   - A broken stream is mended by asking for the task and subscribing again, or by polling where the agent cannot stream,
-//     without loss or duplicates. What could not be had again is reported by a *GapError that ends nothing.
+//     error says so in MayHaveRun. Agents of v0.1 are first asked for the task, whose name the client made.
+//   - A broken stream is mended by asking for the task and subscribing again, or by looking at it again and again where the
+//     agent cannot stream, without loss or duplicates. What could not be had again is reported by a *GapError that ends
+//     nothing. A push is a hint to look, never taken at its word.
 //   - Events of tasks and contexts other than the one asked for are dropped; a task that has ended stays as it ended.
 //   - Every failure is an *Error. A call ended by its own context returns the context's error.
 //   - Requests go to the agent's own origin and to no other, by the HTTP client given to New. No answer is read beyond

@@ -17,9 +17,10 @@ type follower struct {
 
 	task      string // "" until the agent named it
 	context   string
-	continued bool // the task existed before
-	named     bool // it was we who named it
-	plain     bool // a single stream: no reconciling
+	continued bool          // the task existed before
+	named     bool          // it was we who named it
+	plain     bool          // a single stream: no reconciling
+	refused   *wire.Dialect // in which the agent did not stream
 
 	seen    progress
 	yielded int  // events so far

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/a2a"
+	"parley/a2a/wire"
 	"parley/a2aclient"
 )
 
@@ -37,8 +38,19 @@ func FuzzStream(f *testing.F) {
 		`data: {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}` + "\n\n", "data: \n\n", "<html>", "",
 		frame(`{"message":{"messageId":"r","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`),
 	} {
-		f.Add(uint8(0), []byte(s))
-		f.Add(uint8(5), []byte(s))
+		for _, how := range []uint8{0, 5, 16, 20, 36} {
+			f.Add(how, []byte(s))
+		}
+	}
+	for _, s := range []string{
+		"data: " + task("WORKING") + "\n\ndata: " + status("COMPLETED") + "\n\n", "[" + task("WORKING") + "]",
+		`{"error":{"code":404,"status":"NOT_FOUND","message":"no"}}`, "event: error\ndata: {\"code\":-32001,\"message\":\"no\"}\n\n",
+		frame(`{"id":"T","status":{"state":"working"},"final":false}`) + frame(`{"id":"T","artifact":{"index":0,"parts":[{"text":"x"}]},"final":true}`),
+		frame(`{"taskId":"T","reason":"closed"}`), pythonRefusal,
+	} {
+		for _, how := range []uint8{16, 20, 32, 36} {
+			f.Add(how, []byte(s))
+		}
 	}
 	kinds := []string{"text/event-stream", "application/json", "text/plain", ""}
 	f.Fuzz(func(t *testing.T, how uint8, body []byte) {
@@ -46,14 +58,20 @@ func FuzzStream(f *testing.F) {
 		if how&4 != 0 {
 			version = "0.3"
 		}
+		binding, o := "JSONRPC", &a2aclient.Options{}
+		switch how & 48 {
+		case 16:
+			binding = "HTTP+JSON"
+		case 32:
+			o.Override = &a2aclient.Override{Dialect: dialect(wire.OLD)}
+		}
 		code := 200
 		if how&8 != 0 {
 			code = 400
 		}
-		c, err := a2aclient.New(streaming(), a2a.AgentInterface{URL: "http://agent.example/", Version: version}, &a2aclient.Options{
-			HTTP:    &http.Client{Transport: canned{code, kinds[how&3], body}},
-			PollMin: time.Microsecond, PollMax: time.Microsecond, Patience: time.Microsecond,
-		})
+		o.HTTP = &http.Client{Transport: canned{code, kinds[how&3], body}}
+		o.PollMin, o.PollMax, o.Patience = time.Microsecond, time.Microsecond, time.Microsecond
+		c, err := a2aclient.New(streaming(), a2a.AgentInterface{URL: "http://agent.example/", Binding: binding, Version: version}, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -180,7 +180,7 @@ func TestStreamsThatFail(t *testing.T) {
 			if len(got.events) > 0 {
 				t.Errorf("yielded %v", got)
 			}
-			if x.may && a.called() != "SendStreamingMessage" {
+			if x.may && strings.Contains(a.called(), " ") {
 				t.Errorf("sent again: %s", a.called())
 			}
 		})

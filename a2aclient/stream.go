@@ -32,6 +32,8 @@ func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest) iter.Seq2[a2a.E
 			if err := f.stream(ctx, r); !f.unable(err) {
 				return
 			}
+			d := c.Dialect()
+			f.refused = &d
 			c.log.Info("an agent does not stream though its card says so", "agent", c.o.Peer)
 		}
 		f.send(ctx, r)
@@ -181,7 +183,9 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 		f.fail(f.c.stranger(t.ID, f.task))
 		return
 	}
-	f.c.noStream.Store(true)
+	if f.refused != nil && *f.refused == f.c.Dialect() {
+		f.c.noStream.Store(true)
+	}
 	if f.take(ctx, e); !f.done && !f.message {
 		f.follow(ctx)
 	}
