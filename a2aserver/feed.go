@@ -225,6 +225,9 @@ func (f *feed) begin(after int64, entries []*a2a.Entry) (_ []*a2a.Entry, began i
 		}
 	}
 	trimHistory(t, history)
+	if f.call.Dialect == wire.OLD && t.Status.State.Interrupted() { // or its status would say that this is the end
+		t.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: t.Status.Timestamp}
+	}
 	return slices.Concat([]*a2a.Entry{unlogged(seq, t)}, entries), 1, nil
 }
 

@@ -130,6 +130,7 @@ type server struct {
 	handler *a2aserver.Handler
 	http    *httptest.Server
 	log     a2aserver.Log
+	pushes  *pushes
 }
 
 type config struct {
@@ -139,6 +140,7 @@ type config struct {
 	agent   *a2aserver.AgentOptions
 	handler *a2aserver.HandlerOptions
 	plain   bool // hide everything but Tasks
+	push    bool // with a Pusher that keeps configurations and delivers nothing
 	front   func(a2aserver.Tasks) a2aserver.Tasks
 }
 
@@ -164,6 +166,15 @@ func serve(t testing.TB, c config) *server {
 	if c.front != nil {
 		tasks = c.front(tasks)
 	}
+	pushes := &pushes{}
+	if c.push {
+		o := a2aserver.HandlerOptions{}
+		if c.handler != nil {
+			o = *c.handler
+		}
+		o.Push = pushes
+		c.handler = &o
+	}
 	h := a2aserver.NewHandler(tasks, func(context.Context, *http.Request) *a2a.AgentCard { return c.card }, c.handler)
 	hs := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -174,7 +185,7 @@ func serve(t testing.TB, c config) *server {
 		hs.CloseClientConnections()
 		hs.Close()
 	})
-	return &server{t, hs.URL, agent, h, hs, c.log}
+	return &server{t, hs.URL, agent, h, hs, c.log, pushes}
 }
 
 // reply is an answer to a call, decoded as loosely as a test needs it.

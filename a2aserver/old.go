@@ -159,6 +159,6 @@ func messageTask(id string, m *a2a.Message, at time.Time) *a2a.Task {
 	return &a2a.Task{
 		ID: id, ContextID: m.ContextID,
 		Status:    a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: m, Timestamp: at.UTC().Truncate(time.Millisecond)},
-		Artifacts: []a2a.Artifact{{ID: "answer", Parts: m.Parts}},
+		Artifacts: []a2a.Artifact{{ID: "artifact-0", Parts: m.Parts}},
 	}
 }
