@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,10 +44,34 @@ func BenchmarkDecodeCall(b *testing.B) {
 	}
 }
 
+func BenchmarkDecodeREST(b *testing.B) {
+	text := []byte(newSend[strings.Index(newSend, `"params":`)+len(`"params":`) : len(newSend)-1])
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := DecodeREST("POST", "/message:send", nil, text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkAppendFrame(b *testing.B) {
 	for _, d := range []Dialect{NEW, MID} {
 		b.Run(d.String(), func(b *testing.B) {
 			c := &Call{ID: []byte(`"req-42"`), Dialect: d, Op: OpStream}
+			e := a2a.NewEntry(123456, at, a2a.MarshalEvent(chunked), nil)
+			buf := make([]byte, 0, 1024)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := AppendFrame(buf, c, e); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	for name, c := range map[string]*Call{"v1.0 rest": {Dialect: NEW, REST: true}, "v0.1": {Dialect: OLD, Index: NewIndex("t-1")}} {
+		b.Run(name, func(b *testing.B) {
+			c.ID, c.Op = []byte(`"req-42"`), OpStream
 			e := a2a.NewEntry(123456, at, a2a.MarshalEvent(chunked), nil)
 			buf := make([]byte, 0, 1024)
 			b.ReportAllocs()

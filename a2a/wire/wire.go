@@ -1,5 +1,6 @@
-// Package wire reads and writes A2A on the wire: the JSON-RPC envelope, SSE framing, agent cards, and one file per JSON
-// family (new.go for v1.0, mid.go for v0.2 and v0.3). Everything above it sees package a2a only.
+// Package wire reads and writes A2A on the wire: JSON-RPC (envelope.go), HTTP+JSON (rest.go), SSE framing, agent cards,
+// webhooks (push.go), and the JSON families: new.go for v1.0, mid.go for v0.2 and v0.3, proto.go for the same over
+// HTTP+JSON, old.go for v0.1 and the drafts before it. Everything above it sees package a2a only.
 //
 // Reading is lenient where peers are known to differ, writing is strict: no member that the dialect does not define, all
 // that its strictest reader requires. What another dialect cannot say is listed in package wiretest; everything else

@@ -258,3 +258,27 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+// TestNothing: where there is no value, every way to read one ends in an error.
+func TestNothing(t *testing.T) {
+	for name, read := range map[string]func(*Reader){
+		"object": func(r *Reader) {
+			for r.Object(); r.Member(); r.Skip() {
+			}
+		},
+		"array": func(r *Reader) {
+			for r.Array(); r.Element(); r.Skip() {
+			}
+		},
+		"skip": (*Reader).Skip, "text": func(r *Reader) { r.Text() }, "strings": func(r *Reader) { r.Strings() }, "bool": func(r *Reader) { r.Bool() },
+		"int": func(r *Reader) { r.Int() }, "bytes": func(r *Reader) { r.Bytes() }, "raw": func(r *Reader) { r.Raw() }, "raw object": func(r *Reader) { r.RawObject() },
+		"span": func(r *Reader) { r.Span() }, "time": func(r *Reader) { r.Time() },
+	} {
+		for _, text := range []string{"", " \n"} {
+			r := NewReader([]byte(text))
+			if read(r); r.Err() == nil {
+				t.Errorf("%s of %q", name, text)
+			}
+		}
+	}
+}
