@@ -18,6 +18,9 @@ const probeEvery = time.Second
 // ballastSize is the room that is kept aside, so that a full disk leaves some for erasing what is not needed.
 const ballastSize = 16 << 20
 
+// ballastPiece is how much of it is written at a time.
+const ballastPiece = 1 << 20
+
 // ballastDelay keeps the writing of the ballast out of the way of the start.
 const ballastDelay = time.Second
 
@@ -140,10 +143,12 @@ func (b ballast) grow() error {
 	if err != nil {
 		return err
 	}
-	piece := make([]byte, 1<<20)
+	var piece [4 << 10]byte
 	for i := range piece {
 		piece[i] = byte(i*7 + i>>8)
 	}
-	_, err = f.Write(piece)
+	for n := 0; n < ballastPiece && err == nil; n += len(piece) {
+		_, err = f.Write(piece[:])
+	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
