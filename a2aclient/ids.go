@@ -8,12 +8,14 @@ import (
 // ids recognises events that come twice, by the ids of the stream, and remembers where to resume.
 type ids struct {
 	last    string
-	number  int64 // of last, when ids are rising numbers; 0 otherwise
-	floor   int64 // where the stream was resumed: nothing up to there is new
-	useless bool  // the same id came with different events
-	recent  [64]seenID
-	next    int
+	number  int64    // of last, when ids are rising numbers; 0 otherwise
+	floor   int64    // where the stream was resumed: nothing up to there is new
+	useless bool     // the same id came with different events
+	recent  []seenID // the newest, keptIDs at most
+	next    int      // of recent to be replaced, once it is full
 }
+
+const keptIDs = 64
 
 type seenID struct {
 	id   string
@@ -30,7 +32,7 @@ func (d *ids) repeated(id string, hash uint64, whole bool) bool {
 		return false
 	}
 	if whole {
-		if slices.Contains(d.recent[:], seenID{id, hash}) {
+		if slices.Contains(d.recent, seenID{id, hash}) {
 			return true
 		}
 		*d = ids{}
@@ -54,8 +56,12 @@ func (d *ids) repeated(id string, hash uint64, whole bool) bool {
 			return false
 		}
 	}
-	d.recent[d.next] = seenID{id, hash}
-	d.next = (d.next + 1) % len(d.recent)
+	if len(d.recent) < keptIDs {
+		d.recent = append(d.recent, seenID{id, hash})
+	} else {
+		d.recent[d.next] = seenID{id, hash}
+		d.next = (d.next + 1) % keptIDs
+	}
 	d.last, d.number = id, n
 	return false
 }

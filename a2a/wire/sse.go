@@ -79,8 +79,9 @@ func ReadSSE(r io.Reader) iter.Seq2[SSEEvent, error] {
 	}
 }
 
-// readers are what streams are read through. A connection has a buffer of that size, too: more would not save a read.
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
+// readers are what streams are read through. The connection has a larger buffer in front of them, so that a small one costs
+// no read from the network; what waits in a silent stream is this one.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 1<<10) }}
 
 // lineReader splits at CR, LF and CRLF.
 type lineReader struct {

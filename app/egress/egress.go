@@ -173,7 +173,9 @@ func (e *Egress) transport(headerTime time.Duration, r rule) *http.Transport {
 		MaxResponseHeaderBytes: int64(e.o.Header),
 		IdleConnTimeout:        90 * time.Second,
 		MaxIdleConnsPerHost:    e.o.IdlePerHost,
-		DisableCompression:     true, // what comes compressed all the same is expanded and counted in body.go
+		ReadBufferSize:         2 << 10, // both stay for as long as the connection, also while it is silent:
+		WriteBufferSize:        2 << 10, // enough for a few events, or a request with a usual message
+		DisableCompression:     true,    // what comes compressed all the same is expanded and counted in body.go
 	}
 }
 
