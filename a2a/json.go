@@ -1,15 +1,30 @@
 package a2a
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"parley/a2a/internal/jsontext"
 )
 
 // MarshalEvent returns e as a StreamResponse object of v1.0.
-func MarshalEvent(e Event) []byte { return AppendEvent(make([]byte, 0, 512), e) }
+func MarshalEvent(e Event) []byte {
+	b := scratch.Get().(*[]byte)
+	*b = AppendEvent((*b)[:0], e)
+	out := bytes.Clone(*b)
+	if cap(*b) <= maxScratch {
+		scratch.Put(b)
+	}
+	return out
+}
+
+// scratch holds events while they are written, so that what is kept of each is as long as it is.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxScratch = 64 << 10
 
 // AppendEvent appends e as a StreamResponse object of v1.0.
 func AppendEvent(b []byte, e Event) []byte {

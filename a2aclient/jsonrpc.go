@@ -22,7 +22,7 @@ func newJSONRPC(c *Client, address string) (*jsonrpc, error) {
 
 func (t *jsonrpc) begin(ctx context.Context, q *request) (answer, error) {
 	id := strconv.FormatUint(t.lastID.Add(1), 10) // a string on the wire: one SDK takes nothing else
-	body, err := wire.AppendCall(nil, q.dialect, q.op, id, q.params)
+	body, err := wire.AppendCall(make([]byte, 0, 1<<10), q.dialect, q.op, id, q.params)
 	if err != nil {
 		return nil, t.unwritten(q.op, err)
 	}
