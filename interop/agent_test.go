@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/metadata"
 
 	"parley/a2a"
 	"parley/a2aserver"
@@ -108,10 +111,14 @@ func ourAgent(t *testing.T, o agentOptions) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(s.Close)
 	base := s.URL + "/"
+	rpc, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	card := &a2a.AgentCard{
 		Name: "Obedient", Description: "Obeys the first word of a message.", Version: "1",
 		Capabilities: a2a.AgentCapabilities{
-			Streaming: true, PushNotifications: true, Extensions: []a2a.AgentExtension{{URI: peer.Extension}},
+			Streaming: true, PushNotifications: true, ExtendedAgentCard: true, Extensions: []a2a.AgentExtension{{URI: peer.Extension}},
 		},
 		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
@@ -124,7 +131,10 @@ func ourAgent(t *testing.T, o agentOptions) string {
 		for _, b := range []string{a2a.BindingJSONRPC, a2a.BindingREST} {
 			card.Interfaces = append(card.Interfaces, a2a.AgentInterface{URL: base, Binding: b, Version: v})
 		}
+		card.Interfaces = append(card.Interfaces, a2a.AgentInterface{URL: rpc.Addr().String(), Binding: a2a.BindingGRPC, Version: v})
 	}
+	extended := *card
+	extended.Name += ", extended"
 	agent := a2aserver.NewAgent(obedient{o.fault}, a2aserver.NewMemoryLog(), nil)
 	sender := a2aserver.NewPushSender(&a2aserver.PushOptions{
 		Tasks: func(string) a2aserver.Tasks { return agent },
@@ -132,20 +142,34 @@ func ourAgent(t *testing.T, o agentOptions) string {
 			return a2aserver.PushTarget{HTTP: http.DefaultClient}, nil
 		},
 	})
+	if err := sender.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	known := func(authorization string) (string, error) {
+		if o.token != "" && subtle.ConstantTimeCompare([]byte(authorization), []byte("Bearer "+o.token)) == 0 {
+			return "", a2a.ErrUnauthenticated
+		}
+		return "peer", nil
+	}
+	served := a2aserver.NewHandler(agent, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
+		Authenticate: func(r *http.Request) (string, error) { return known(r.Header.Get("Authorization")) },
+		ExtendedCard: func(context.Context, string) *a2a.AgentCard { return &extended },
+		Push:         sender.For(""),
+	})
+	handler = served
+	over := a2aserver.NewGRPC(served, &a2aserver.GRPCOptions{
+		Authenticate: func(_ context.Context, md metadata.MD) (string, func(), error) {
+			principal, err := known(strings.Join(md.Get("authorization"), ""))
+			return principal, nil, err
+		},
+	})
+	go over.Serve(rpc) //nolint:errcheck // it ends with the test
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
+		_ = over.Stop(ctx)
 		_ = sender.Close(ctx)
 		_ = agent.Close(ctx)
-	})
-	handler = a2aserver.NewHandler(agent, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
-		Authenticate: func(r *http.Request) (string, error) {
-			if o.token != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+o.token)) == 0 {
-				return "", a2a.ErrUnauthenticated
-			}
-			return "peer", nil
-		},
-		Push: sender.For(""),
 	})
 	return base
 }

@@ -66,8 +66,16 @@ const pushToken = "push-token-of-the-harness"
 
 // pushCRUD keeps a configuration on a task that waits, and reads it back.
 func (r *round) pushCRUD(ctx context.Context) error {
-	_, _, err := r.pushed(ctx, "http://127.0.0.1:9/hook")
+	_, _, err := r.pushed(ctx, r.deaf())
 	return err
+}
+
+// deaf is the address of a webhook that nobody waits for. It answers all the same: v0.1 asks it beforehand.
+func (r *round) deaf() string {
+	if r.hooks == nil {
+		return "http://127.0.0.1:9/hook"
+	}
+	return r.hooks.url + "/deaf"
 }
 
 // pushed brings a task to input-required and sets a webhook for it.
@@ -94,7 +102,7 @@ func (r *round) pushed(ctx context.Context, url string) (*peer.Event, *peer.Push
 }
 
 func (r *round) pushList(ctx context.Context) error {
-	e, set, err := r.pushed(ctx, "http://127.0.0.1:9/hook")
+	e, set, err := r.pushed(ctx, r.deaf())
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,18 @@ import (
 	"github.com/google/uuid"
 
 	"parley/a2a"
+	"parley/a2a/wire"
 	"parley/a2aclient"
 	"parley/a2aclient/card"
 	"parley/interop/peer"
 )
+
+// overHTTP2 carries gRPC in plain text.
+var overHTTP2 = func() *http.Client {
+	t := &http.Transport{Protocols: new(http.Protocols)}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return &http.Client{Transport: t}
+}()
 
 // ours is our client, behind the interface that the SDKs' clients have.
 type ours struct {
@@ -44,8 +52,12 @@ func dialOurs(ctx context.Context, d peer.Dial) (peer.Client, error) {
 		}
 		iface = f.Card.Interfaces[i]
 	}
+	way := http.DefaultClient
+	if d.Binding == peer.GRPC {
+		way = overHTTP2
+	}
 	c, err := a2aclient.New(f.Card, iface, &a2aclient.Options{
-		HTTP: http.DefaultClient, Authorize: authorize, Extensions: []string{peer.Extension},
+		HTTP: way, Authorize: authorize, Extensions: []string{peer.Extension},
 	})
 	if err != nil {
 		return nil, err
@@ -57,6 +69,14 @@ func (c *ours) Card(context.Context) (*peer.Card, error) { return fromCard(c.car
 
 func fromCard(c *a2a.AgentCard) *peer.Card {
 	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications}
+}
+
+// lacks says what older versions do not have.
+func (c *ours) lacks(m *peer.Message) error {
+	if c.Dialect() == wire.OLD && (m.NoWait || m.References != nil) {
+		return peer.ErrNone
+	}
+	return nil
 }
 
 func (c *ours) Extended(ctx context.Context) (*peer.Card, error) {
@@ -92,6 +112,9 @@ func request(m *peer.Message) *a2a.SendRequest {
 }
 
 func (c *ours) Send(ctx context.Context, m *peer.Message) (*peer.Event, error) {
+	if err := c.lacks(m); err != nil {
+		return nil, err
+	}
 	e, err := c.Client.Send(ctx, request(m))
 	if err != nil {
 		return nil, failure(err)
@@ -123,6 +146,9 @@ func fromTask(t *a2a.Task, err error) (*peer.Event, error) {
 }
 
 func (c *ours) List(ctx context.Context, talk string, size int, token string) ([]string, string, error) {
+	if c.Dialect() != wire.NEW {
+		return nil, "", peer.ErrNone
+	}
 	page, err := c.Client.List(ctx, &a2a.ListRequest{ContextID: talk, PageSize: size, PageToken: token})
 	if err != nil {
 		return nil, "", failure(err)
@@ -182,15 +208,21 @@ func failure(err error) error {
 	f := &peer.Failure{Text: err.Error()}
 	var ae *a2a.Error
 	if !errors.As(err, &ae) {
+		if ce := (&a2aclient.Error{}); errors.As(err, &ce) && ce.Kind == card.KindUnsupported {
+			return peer.ErrNone // by its card, or by the version it speaks
+		}
 		return f
+	}
+	if ae.Kind == a2a.KindMethodNotFound {
+		return peer.ErrNone
 	}
 	f.Kind = map[a2a.ErrorKind]string{
 		a2a.KindTaskNotFound: "task-not-found", a2a.KindTaskNotCancelable: "task-not-cancelable",
 		a2a.KindPushNotSupported: "push-not-supported", a2a.KindUnsupportedOperation: "unsupported-operation",
 		a2a.KindTaskTerminal: "unsupported-operation", a2a.KindContentType: "content-type",
 		a2a.KindInvalidParams: "invalid-params", a2a.KindInvalidRequest: "invalid-request",
-		a2a.KindMethodNotFound: "method-not-found", a2a.KindExtendedCardNotSet: "extended-card-not-configured",
-		a2a.KindExtensionRequired: "extension-required", a2a.KindUnauthenticated: "unauthenticated",
+		a2a.KindExtendedCardNotSet: "extended-card-not-configured",
+		a2a.KindExtensionRequired:  "extension-required", a2a.KindUnauthenticated: "unauthenticated",
 	}[ae.Kind]
 	return f
 }

@@ -66,9 +66,11 @@ func TestTheirClients(t *testing.T) {
 	hooks := receive(t)
 	agent := ourAgent(t, agentOptions{token: token})
 	own, gateway := serveParley(t, ourAgent(t, agentOptions{}))
+	behind := obey
+	behind.Extended = "" // the gateway never shows one
 	places := []place{
 		{"direct", agent, obey, hooks},
-		{"gateway", gateway, obey, hooks},
+		{"gateway", gateway, behind, hooks},
 		{"own", own, script{
 			Task: "Echo: hello", Stream: "Write a text in Markdown", Slow: "Wait a while and report progress: #slow 60s",
 			Ask: "Plan a trip for me", Answers: []string{"from Berlin to Lisbon, 2027-03-01 until 2027-03-08"},
@@ -87,7 +89,7 @@ func TestTheirClients(t *testing.T) {
 						return
 					}
 					r := p.round(c)
-					r.script, r.hooks = at.script, at.hooks
+					r.script, r.hooks, r.hop = at.script, at.hooks, at.table == "gateway"
 					r.refused = func(ctx context.Context) error {
 						c, err := client.dial(ctx, peer.Dial{URL: at.url, Token: "not-" + token, Binding: p.binding})
 						if err == nil {
@@ -111,7 +113,7 @@ func serveParley(t *testing.T, agent string) (own, gateway string) {
 	t.Helper()
 	data := t.TempDir()
 	own = start(t, []string{
-		filepath.Join(bin, "parley"), "serve", "--demo", "--ui", "127.0.0.1:0", "--a2a", "127.0.0.1:0", "--data", data,
+		filepath.Join(bin, "parley"), "serve", "--demo", "--ui", "127.0.0.1:0", "--a2a", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--push-loopback", "--data", data,
 	}, []string{"PARLEY_A2A_TOKEN=" + token}).ready["a2a"]
 	return own, own + "agents/" + register(t, data, agent) + "/"
 }

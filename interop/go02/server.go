@@ -49,6 +49,9 @@ func (a agent) ProcessMessage(
 		}
 	}
 	t := &turn{h: h, id: id, msg: msg, asked: asked}
+	if asked {
+		t.state(protocol.TaskStateWorking, "") // the stream begins with the task as it stands
+	}
 	if o.Streaming {
 		sub, err := h.SubscribeTask(&id)
 		if err != nil {

@@ -146,4 +146,5 @@ def listen():
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(('127.0.0.1', 0))
+    s.listen(100)
     return s, 'http://127.0.0.1:%d/' % s.getsockname()[1]
