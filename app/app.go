@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -122,7 +123,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if err := a.store.load(ctx); err != nil {
 		return nil, err
 	}
-	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Passphrase: vault.NewSecret(cfg.Passphrase), Logger: a.log}); err != nil {
+	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Passphrase: vault.NewSecret(cfg.Passphrase), Keyring: cfg.Keyring, Logger: a.log}); err != nil {
 		a.log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
 		a.vault = vault.InMemory()
 	}
@@ -232,7 +233,8 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	ui, in, rpc = nil, nil, nil
 	a.ready.UI = a.link()
 	a.serving.Store(true)
-	a.log.Info("ready", "a2a", a.ready.A2A, "data", a.data, "version", a.cfg.Version)
+	go debug.FreeOSMemory() // what the start took and nobody needs any more: two thirds of it
+	a.log.Info("ready", "a2a", a.ready.A2A, "grpc", a.ready.GRPC, "data", a.data, "version", a.cfg.Version)
 	return a.ready, nil
 }
 

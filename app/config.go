@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley/a2aserver"
+	"parley/app/vault"
 	"parley/frontend"
 )
 
@@ -27,10 +28,11 @@ type Config struct {
 	PublicURL  string // under which A2A clients reach the A2A address from elsewhere
 	TLSCert    string // PEM files; both or none
 	TLSKey     string
-	Passphrase string     // locks stored credentials where the system has no keychain; "" = then they are not stored
-	EnvToken   string     // also lets a caller named "env" in, to every agent
-	Demo       DemoAgents // nil: no demo agents
-	Debug      string     // loopback address for profiles; "" = none
+	Passphrase string        // locks stored credentials where the system has no keychain; "" = then they are not stored
+	Keyring    vault.Keyring // where the key to the vault is; nil is the system's keychain
+	EnvToken   string        // also lets a caller named "env" in, to every agent
+	Demo       DemoAgents    // nil: no demo agents
+	Debug      string        // loopback address for profiles; "" = none
 
 	Shell frontend.Shell          // of the window; nil in a browser
 	Pages map[string]http.Handler // more pages, by pattern, for development

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"parley/app"
+	"parley/app/vault"
 	"parley/orchestrator"
 )
 
@@ -65,6 +66,28 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.Unmarshal(body, &call)
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"message":{"messageId":"r","role":"ROLE_AGENT","parts":[{"text":"welcome"}]}}}`, call.ID)
+}
+
+// keychain is one of a test's own.
+type keychain struct {
+	mu  sync.Mutex
+	key string
+}
+
+func (k *keychain) Get(string, string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.key == "" {
+		return "", vault.ErrNoKey
+	}
+	return k.key, nil
+}
+
+func (k *keychain) Set(_, _, key string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.key = key
+	return nil
 }
 
 // told returns what was sent to an agent.
@@ -116,10 +139,8 @@ func TestCheck36Credentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kind, locked := "memory", noDemo
-			if name == "query" { // opening a vault by its passphrase takes its time: once is enough
-				kind, locked = "passphrase", func(c *app.Config) { c.Demo, c.Passphrase = nil, "correct horse" }
-			}
+			chain := &keychain{}
+			locked := func(c *app.Config) { c.Demo, c.Keyring = nil, chain }
 			p := start(t, locked)
 			g := newGuarded(t, c.scheme, c.challenge, c.admits)
 			other := newGuarded(t, c.scheme, c.challenge, func(*http.Request) bool { return true })
@@ -150,7 +171,7 @@ func TestCheck36Credentials(t *testing.T) {
 				t.Fatalf("refused: %+v", refused)
 			}
 			kept := verb[app.KeptCredential](p, "agents.credential", app.KeepCredential{ID: "guarded", Credential: c.give})
-			if kept.Origin != g.URL || !strings.Contains(kept.Where, kind) {
+			if kept.Origin != g.URL || !strings.Contains(kept.Where, "keychain") {
 				t.Errorf("kept: %+v", kept)
 			}
 			if said, fault := send("guarded"); fault != nil || !strings.Contains(said, "welcome") {
@@ -166,12 +187,10 @@ func TestCheck36Credentials(t *testing.T) {
 				t.Errorf("another agent was told:\n%s", other.told())
 			}
 			// It survives, and is found nowhere but at the agent.
-			if kind == "passphrase" {
-				p.stop()
-				p = startIn(t, p.dir, locked)
-				if said, fault := send("guarded"); fault != nil || !strings.Contains(said, "welcome") {
-					t.Errorf("after a restart: %s %+v", said, fault)
-				}
+			p.stop()
+			p = startIn(t, p.dir, locked)
+			if said, fault := send("guarded"); fault != nil || !strings.Contains(said, "welcome") {
+				t.Errorf("after a restart: %s %+v", said, fault)
 			}
 			if strings.Contains(p.log.String(), secret) {
 				t.Errorf("the log tells it:\n%s", p.log)

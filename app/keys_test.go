@@ -59,8 +59,9 @@ func TestCheck39Ours(t *testing.T) {
 // TestSigningKeySurvives starts the program twice on one directory.
 func TestSigningKeySurvives(t *testing.T) {
 	t.Parallel()
+	chain := &keychain{}
 	for name, change := range map[string]func(*app.Config){
-		"in the vault":          func(c *app.Config) { c.Demo, c.Passphrase = nil, "correct horse" },
+		"in the vault":          func(c *app.Config) { c.Demo, c.Keyring = nil, chain },
 		"in the data directory": func(c *app.Config) { c.Demo = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

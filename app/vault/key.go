@@ -14,7 +14,10 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Keyring is the part of a keychain that is used here. An error for a key that is not there is keyring.ErrNotFound.
+// ErrNoKey is what a keychain answers that does not have a key.
+var ErrNoKey = keyring.ErrNotFound
+
+// Keyring is the part of a keychain that is used here. An error for a key that is not there is ErrNoKey.
 type Keyring interface {
 	Get(service, user string) (string, error)
 	Set(service, user, password string) error
@@ -120,7 +123,7 @@ func keychainKey(ctx context.Context, k Keyring, create bool) (*age.X25519Identi
 	answers := make(chan answer, 1)
 	go func() {
 		text, err := k.Get(service, user)
-		if errors.Is(err, keyring.ErrNotFound) && create {
+		if errors.Is(err, ErrNoKey) && create {
 			text, err = newKeychainKey(k)
 		}
 		if err != nil {
