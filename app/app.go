@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime/debug"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
