@@ -21,7 +21,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime/debug"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -234,7 +233,7 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	ui, in, rpc = nil, nil, nil
 	a.ready.UI = a.link()
 	a.serving.Store(true)
-	go debug.FreeOSMemory() // what the start took and nobody needs any more: two thirds of it
+	go debug.FreeOSMemory() // what the start took and nobody needs any more
 	a.log.Info("ready", "a2a", a.ready.A2A, "grpc", a.ready.GRPC, "data", a.data, "version", a.cfg.Version)
 	return a.ready, nil
 }
