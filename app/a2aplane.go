@@ -150,10 +150,10 @@ func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
 	serveUnder(h, "/agents/"+id, w, r)
 }
 
-// serveUnder serves a handler mounted at prefix; its endpoint answers at /, at nothing, and at /rpc.
+// serveUnder serves a handler mounted at prefix; its endpoint answers at /, at nothing, and at /rpc, with a slash or without.
 func serveUnder(h http.Handler, prefix string, w http.ResponseWriter, r *http.Request) {
 	path, raw := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(r.URL.RawPath, prefix)
-	if path == "" || path == "/rpc" {
+	if path == "" || path == "/rpc" || path == "/rpc/" { // some clients end every address in a slash
 		path, raw = "/", ""
 	}
 	if path != r.URL.Path {

@@ -47,6 +47,22 @@ func TestGateway(t *testing.T) {
 	}
 }
 
+// The address on the older card answers with a slash at its end, too: there are clients that end every address in one.
+func TestGatewayAddresses(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for _, path := range []string{"agents/echo", "agents/echo/", "agents/echo/rpc", "agents/echo/rpc/"} {
+		if r := p.call(path, envToken, "SendMessage", say("m-"+path, "hello")); r.get("result.message.parts.0.text") != "hello" {
+			t.Errorf("/%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+	for _, path := range []string{"", "rpc", "rpc/"} {
+		if r := p.call(path, envToken, "ListTasks", "{}"); r.get("result.totalSize") != "0" {
+			t.Errorf("/%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+}
+
 // A sign-in goes past the caller; then the same task goes on by itself.
 func TestGatewaySignIn(t *testing.T) {
 	t.Parallel()
