@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -127,6 +128,33 @@ func TestScripts(t *testing.T) {
 					}
 					resp.Body.Close()
 					return resp.StatusCode == http.StatusServiceUnavailable
+				})
+			},
+			// call PATH FILE makes an A2A call with the token of the environment.
+			"call": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: call PATH FILE")
+				}
+				r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, ts.Getenv("A2A")+args[0], strings.NewReader(ts.ReadFile(args[1])))
+				ts.Check(err)
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("A2A-Version", "1.0")
+				r.Header.Set("Authorization", "Bearer "+ts.Getenv("PARLEY_A2A_TOKEN"))
+				resp, err := http.DefaultClient.Do(r)
+				ts.Check(err)
+				defer resp.Body.Close()
+				_, err = io.Copy(ts.Stdout(), resp.Body)
+				ts.Check(err)
+			},
+			// waiting waits until a webhook waits for its next attempt, and sets PUSH to it.
+			"waiting": func(ts *testscript.TestScript, neg bool, args []string) {
+				wait(ts, "a webhook fails", func() bool {
+					var hooks []app.PushInfo
+					if call(ts, "push.list", struct{}{}, &hooks) != nil || len(hooks) == 0 || hooks[0].State != "waiting" {
+						return false
+					}
+					ts.Setenv("PUSH", hooks[0].ID)
+					return true
 				})
 			},
 			// serving waits until a program serves the data directory.
