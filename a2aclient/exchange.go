@@ -98,7 +98,7 @@ func (x *exchange) decode(op wire.Op, body []byte) (any, error) {
 	if !errors.As(err, &ae) {
 		return nil, err
 	}
-	if ae.Code == 0 && (code < 200 || code > 299) {
+	if ae.Code == 0 && (code < 200 || code > 299) && !lacks(code, ae) {
 		return nil, card.Refused(x.url, x.resp, body)
 	}
 	e := x.web.c.answered(x.q.op, code, x.resp.Header, ae)
@@ -110,6 +110,15 @@ func (x *exchange) decode(op wire.Op, body []byte) (any, error) {
 		}
 	}
 	return nil, e
+}
+
+// lacks reports whether an error without words says that the agent has no such operation.
+func lacks(status int, ae *a2a.Error) bool {
+	switch ae.Kind {
+	case a2a.KindMethodNotFound, a2a.KindUnsupportedOperation, a2a.KindPushNotSupported:
+		return status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented
+	}
+	return false
 }
 
 // streams reports whether the answer is a stream of events. Some servers call it text/plain.

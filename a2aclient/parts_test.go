@@ -80,9 +80,6 @@ func TestCheck11FileBytes(t *testing.T) {
 	for _, js := range []bool{false, true} {
 		for name, c := range echoes(t, js) {
 			for _, raw := range [][]byte{{}, {0}, {0xff, 0xfe, 0}, []byte("hello"), []byte("aGVsbG8="), []byte("YUdWc2JHOD0="), bytes.Repeat([]byte{7, 200}, 100_000)} {
-				if js && strings.Contains(string(raw), "=") && name == "v0.3 REST" {
-					continue // what it echoes is encoded once: nobody can tell that from twice
-				}
 				got := there(t, c, a2a.Part{Kind: a2a.PartRaw, Raw: raw, MediaType: "application/octet-stream"})
 				if len(got) != 1 || got[0].Kind != a2a.PartRaw || !bytes.Equal(got[0].Raw, raw) {
 					t.Errorf("%s (JavaScript: %v): %.20q came back as %.60q", name, js, raw, got)

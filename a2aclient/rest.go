@@ -85,7 +85,7 @@ func (t *rest) ask(ctx context.Context, q *request, get, strict, nested, once bo
 			r.Method, r.Body = http.MethodGet, nil
 		}
 	}
-	x := t.exchange(ctx, q, restReply)
+	x := t.exchange(ctx, q, t.read)
 	x.method, x.sent = r.Method+" "+r.Path, r.Body
 	if _, err := x.open(r.Method, t.at(r, nested)); err != nil {
 		return nil, err
@@ -152,6 +152,10 @@ func encodes(h http.Header) int32 {
 	return 2
 }
 
-func restReply(x *exchange, op wire.Op, body []byte) (any, error) {
-	return wire.DecodeRESTReply(x.q.dialect, op, x.resp.StatusCode, x.resp.Header.Get("Content-Type"), body)
+func (t *rest) read(x *exchange, op wire.Op, body []byte) (any, error) {
+	status, kind := x.resp.StatusCode, x.resp.Header.Get("Content-Type")
+	if t.base64.Load() == 1 {
+		return wire.DecodeRESTReply(x.q.dialect, op, status, kind, body, wire.SingleBase64)
+	}
+	return wire.DecodeRESTReply(x.q.dialect, op, status, kind, body)
 }

@@ -391,6 +391,8 @@ func TestCheck24RESTErrors(t *testing.T) {
 		"Java":               {"0.3", 409, `{"error":"io.a2a.spec.TaskNotCancelableError","message":"no"}`, card.KindTaskEnded},
 		"Java 501":           {"0.3", 501, `{"error":"io.a2a.spec.UnsupportedOperationError","message":"no"}`, card.KindUnsupported},
 		"Go compat":          {"0.3", 404, `{"code":5,"message":"task not found"}`, card.KindTaskNotFound},
+		"405":                {"0.3", 405, `{"detail":"Method Not Allowed"}`, card.KindUnsupported},
+		"405 says nothing":   {"1.0", 405, ``, card.KindUnsupported},
 		"401":                {"1.0", 401, ``, card.KindUnauthenticated},
 		"429":                {"1.0", 429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow down"}}`, card.KindRateLimited},
 		"503 of a proxy":     {"1.0", 503, `<html>busy</html>`, card.KindUnavailable},

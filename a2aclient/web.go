@@ -35,11 +35,19 @@ func (w *web) init(c *Client, address string) error {
 		return errors.New("a2aclient: the interface's URL must be absolute, http or https, without credentials")
 	}
 	if w.c, w.http = c, c.o.HTTP.Transport; w.http == nil {
-		w.http = http.DefaultTransport
+		w.http = through{&http.Client{
+			Transport:     c.o.HTTP.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
 	}
 	w.url.Store(u)
 	return nil
 }
+
+// through is the way of an HTTP client that has no transport of its own.
+type through struct{ client *http.Client }
+
+func (t through) RoundTrip(r *http.Request) (*http.Response, error) { return t.client.Do(r) }
 
 // close does nothing: connections belong to the HTTP client that was given.
 func (w *web) close() {}

@@ -327,11 +327,11 @@ func DecodeReply(d Dialect, op Op, body []byte) (any, error) {
 	case result == nil:
 		return nil, a2a.Errorf(a2a.KindInvalidAgentResponse, "the agent's reply has no result")
 	}
-	return decodeResult(d, op, result)
+	return decodeResult(of(d), op, result)
 }
 
 // decodeResult reads a checked text.
-func decodeResult(d Dialect, op Op, result []byte) (any, error) {
+func decodeResult(f family, op Op, result []byte) (any, error) {
 	switch op {
 	case OpPushDelete:
 		return nil, nil
@@ -343,17 +343,17 @@ func decodeResult(d Dialect, op Op, result []byte) (any, error) {
 		return card, nil
 	}
 	r := jsontext.NewReader(result)
-	v := of(d).readResult(r, op)
+	v := f.readResult(r, op)
 	if err := r.Err(); err != nil {
 		return nil, invalidReply(a2a.JSONError(result, err))
 	}
-	switch f := checkReply(v); {
-	case f == nil:
+	switch wrong := checkReply(v); {
+	case wrong == nil:
 		return v, nil
-	case f.kind == a2a.KindTooLarge:
-		return nil, f.err()
+	case wrong.kind == a2a.KindTooLarge:
+		return nil, wrong.err()
 	default:
-		return nil, invalidReply(f.err())
+		return nil, invalidReply(wrong.err())
 	}
 }
 

@@ -124,11 +124,11 @@ func readMidEvent(r *jsontext.Reader, part a2a.PartReader) a2a.Event {
 	return nil
 }
 
-func readMidPart(p *a2a.Part, r *jsontext.Reader) { readTaggedPart(p, r, false) }
+func readMidPart(p *a2a.Part, r *jsontext.Reader) { readTaggedPart(p, r, false, false) }
 
 // readTaggedPart reads a part of every dialect before v1.0 by its kind; OLD and early v0.2 wrote type, ProtoJSON and some
-// others neither.
-func readTaggedPart(p *a2a.Part, r *jsontext.Reader, proto bool) {
+// others neither. twice says that the bytes of a file may be encoded twice.
+func readTaggedPart(p *a2a.Part, r *jsontext.Reader, proto, twice bool) {
 	var (
 		start                            = r.Offset()
 		kind                             []byte
@@ -149,7 +149,7 @@ func readTaggedPart(p *a2a.Part, r *jsontext.Reader, proto bool) {
 		case "data":
 			p.Data, data = r.Raw(), true
 		case "file":
-			readFile(r, &content, proto)
+			readFile(r, &content, twice)
 			file = true
 		case "raw":
 			p.Raw, raw = r.Bytes(), true
@@ -214,14 +214,14 @@ func readCarried(p *a2a.Part) {
 }
 
 // readFile reads a file. Bytes go before an address; with neither, the file was named and not sent.
-func readFile(r *jsontext.Reader, p *a2a.Part, proto bool) {
+func readFile(r *jsontext.Reader, p *a2a.Part, twice bool) {
 	*p = a2a.Part{Kind: a2a.PartNoContent}
 	var bytes, data []byte
-	twice := false
+	again := false
 	for r.Object(); r.Member(); {
 		switch name := string(r.Name()); name {
 		case "bytes", "fileWithBytes":
-			bytes, twice = r.Bytes(), proto && name == "fileWithBytes"
+			bytes, again = r.Bytes(), twice && name == "fileWithBytes"
 		case "uri", "fileWithUri":
 			p.URL = r.String()
 		case "data": // an example of v0.1 says so
@@ -240,7 +240,7 @@ func readFile(r *jsontext.Reader, p *a2a.Part, proto bool) {
 	}
 	switch {
 	case bytes != nil:
-		if twice {
+		if again {
 			bytes = onceMore(bytes, p.MediaType)
 		}
 		p.Kind, p.Raw, p.URL = a2a.PartRaw, bytes, ""

@@ -108,7 +108,7 @@ func (f protoFamily) appendEvent(b []byte, e a2a.Event) []byte {
 	return append(b, '}')
 }
 
-func (protoFamily) readResult(r *jsontext.Reader, op Op) any {
+func (f protoFamily) readResult(r *jsontext.Reader, op Op) any {
 	switch op {
 	case OpPushSet, OpPushGet:
 		return readPushConfig(r)
@@ -116,11 +116,14 @@ func (protoFamily) readResult(r *jsontext.Reader, op Op) any {
 		return readPushPage(r)
 	}
 	start := r.Offset()
-	return fits(r, start, op, readProtoEvent(r))
+	if f.single {
+		return fits(r, start, op, readProtoEvent(r, readSinglePart))
+	}
+	return fits(r, start, op, readProtoEvent(r, readProtoPart))
 }
 
 // readProtoEvent reads an event in its wrapper, or bare.
-func readProtoEvent(r *jsontext.Reader) a2a.Event {
+func readProtoEvent(r *jsontext.Reader, part func(*a2a.Part, *jsontext.Reader)) a2a.Event {
 	start := r.Offset()
 	if r.Peek() != '{' {
 		r.Fail(start, "must be an object")
@@ -133,19 +136,19 @@ func readProtoEvent(r *jsontext.Reader) a2a.Event {
 		switch string(in.Name()) {
 		case "task":
 			t := new(a2a.Task)
-			t.ReadJSON(in, readProtoPart)
+			t.ReadJSON(in, part)
 			e = t
 		case "message", "msg":
 			m := new(a2a.Message)
-			m.ReadJSON(in, readProtoPart)
+			m.ReadJSON(in, part)
 			e = m
 		case "statusUpdate":
 			u := new(a2a.StatusUpdate)
-			u.ReadJSON(in, readProtoPart)
+			u.ReadJSON(in, part)
 			e = u
 		case "artifactUpdate":
 			u := new(a2a.ArtifactUpdate)
-			u.ReadJSON(in, readProtoPart)
+			u.ReadJSON(in, part)
 			e = u
 		default:
 			in.Skip()
@@ -153,7 +156,7 @@ func readProtoEvent(r *jsontext.Reader) a2a.Event {
 	}
 	if e == nil && in.Err() == nil {
 		in = jsontext.NewReader(text)
-		e = readMidEvent(in, readProtoPart)
+		e = readMidEvent(in, part)
 	}
 	if err, ok := in.Err().(*jsontext.Error); ok {
 		r.Fail(start+err.Offset, err.Msg)
@@ -163,7 +166,10 @@ func readProtoEvent(r *jsontext.Reader) a2a.Event {
 	return e
 }
 
-func readProtoPart(p *a2a.Part, r *jsontext.Reader) { readTaggedPart(p, r, true) }
+func readProtoPart(p *a2a.Part, r *jsontext.Reader) { readTaggedPart(p, r, true, true) }
+
+// readSinglePart is for an agent of which it is known that it encodes the bytes of files once.
+func readSinglePart(p *a2a.Part, r *jsontext.Reader) { readTaggedPart(p, r, true, false) }
 
 // onceMore decodes the bytes of a file again when they are base64 themselves: most implementations encode twice. Short
 // words in plain text look like base64 as well; they stay what they are unless what they encode is text, too.

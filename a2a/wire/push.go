@@ -109,7 +109,7 @@ func (n *PushNote) read(body []byte, depth int) error {
 		if n.Event, err = a2a.UnmarshalEvent(body); err == nil {
 			return nil
 		}
-		e = readProtoEvent(r)
+		e = readProtoEvent(r, readProtoPart)
 	case f.kind:
 		e = readMidEvent(r, readMidPart)
 	case f.old:

@@ -3,6 +3,7 @@ package wire
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,12 +19,13 @@ type RESTRequest struct {
 	Body   []byte // nil = none
 }
 
-// RESTOption changes how EncodeREST writes PROTO, where implementations differ.
+// RESTOption changes how PROTO is written and read, where implementations differ.
 type RESTOption uint8
 
 const (
 	// SingleBase64 encodes the bytes of files once, as the protocol has it and JavaScript peers do. Python and Go peers
-	// encode them twice, and so does EncodeREST unless it is told otherwise.
+	// encode them twice, and so does EncodeREST unless it is told otherwise; DecodeRESTReply then takes what looks like
+	// base64 for base64.
 	SingleBase64 RESTOption = iota + 1
 	// StrictPush puts the id of a push configuration into the query and the bare configuration into the body, which is how
 	// a2a.v1 is annotated and nearly nobody does it: for another try after a 400.
@@ -201,7 +203,11 @@ func escape(id string) string {
 
 // DecodeRESTReply reads a reply over HTTP+JSON, or one frame of a stream (then status is 200): what DecodeReply returns,
 // and nil for OpPushDelete. Any status of 300 and above is an *a2a.Error, whatever the body holds.
-func DecodeRESTReply(d Dialect, op Op, status int, contentType string, body []byte) (any, error) {
+func DecodeRESTReply(d Dialect, op Op, status int, contentType string, body []byte, options ...RESTOption) (any, error) {
+	f := of(d)
+	if d == PROTO && slices.Contains(options, SingleBase64) {
+		f = protoFamily{single: true}
+	}
 	if status >= 300 {
 		return nil, readRESTError(d, op, status, body)
 	}
@@ -213,7 +219,7 @@ func DecodeRESTReply(d Dialect, op Op, status int, contentType string, body []by
 	}
 	r := jsontext.NewReader(body)
 	if r.Peek() == '[' && op == OpPushList {
-		return decodeResult(d, op, body)
+		return decodeResult(f, op, body)
 	}
 	if r.Peek() != '{' {
 		return nil, a2a.Errorf(a2a.KindInvalidAgentResponse, "the agent's reply is not an object")
@@ -237,5 +243,5 @@ func DecodeRESTReply(d Dialect, op Op, status int, contentType string, body []by
 	case fault, code && message:
 		return nil, readRESTError(d, op, status, body)
 	}
-	return decodeResult(d, op, body)
+	return decodeResult(f, op, body)
 }
