@@ -2,10 +2,16 @@ package app_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +19,7 @@ import (
 	lf "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -212,4 +219,41 @@ func TestGRPCOutbound(t *testing.T) {
 
 func cardOf(card *a2a.AgentCard) func(context.Context, *http.Request) *a2a.AgentCard {
 	return func(context.Context, *http.Request) *a2a.AgentCard { return card }
+}
+
+// With a certificate the same is encrypted, for clients that insist on HTTP/2 in the handshake.
+func TestGRPCTLS(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewTLSServer(nil)
+	srv.Close()
+	cert := srv.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, kind string, b []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p := start(t, func(c *app.Config) {
+		c.TLSCert, c.TLSKey = write("cert.pem", "CERTIFICATE", cert.Certificate[0]), write("key.pem", "PRIVATE KEY", key)
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	secure, err := grpc.NewClient(p.ready.GRPC, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { secure.Close() })
+	ctx := bearing(t.Context(), envToken)
+	if r, err := lf.NewA2AServiceClient(secure).SendMessage(ctx, rpcSay("echo", "m1", "hello")); err != nil || r.GetMessage() == nil {
+		t.Errorf("encrypted: %v, %v", r, err)
+	}
+	if _, err := lf.NewA2AServiceClient(p.rpc()).SendMessage(ctx, rpcSay("echo", "m2", "hello")); status.Code(err) != codes.Unavailable {
+		t.Errorf("in plain text: %v", err)
+	}
 }
