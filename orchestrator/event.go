@@ -30,6 +30,12 @@ const (
 	EventStopping EventKind = "stopping" // a person asked to stop
 	EventGap      EventKind = "gap"      // the connection was lost and something may be missing
 	EventFault    EventKind = "fault"    // a Fault
+
+	// Of a run that carries out a plan of several steps.
+	EventResolved EventKind = "resolved" // what a step is to do was made out
+	EventBegun    EventKind = "begun"    // about to begin a run for a step: the intent
+	EventOver     EventKind = "over"     // the run of a step has ended
+	EventDue      EventKind = "due"      // a time has come
 )
 
 // A2A reports whether events of the kind are part of the run's A2A task.

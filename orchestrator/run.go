@@ -96,6 +96,8 @@ const (
 	AskChoice AskKind = "choice" // one of Choices
 	AskSignIn AskKind = "sign-in"
 	AskResend AskKind = "resend" // "It may have arrived. Send again?"
+
+	AskApproval AskKind = "approval" // a step of a plan waits for a yes
 )
 
 // AskState is where an ask stands.

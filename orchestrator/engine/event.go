@@ -13,8 +13,10 @@ type Body interface{ Kind() orchestrator.EventKind }
 
 // Planned is the plan: which agents take part.
 type Planned struct {
-	Agents []string `json:"agents"`
-	Why    string   `json:"why,omitempty"` // one sentence for people
+	Agents []string `json:"agents,omitempty"`
+	Why    string   `json:"why,omitempty"`   // one sentence for people
+	Graph  *Graph   `json:"graph,omitempty"` // of a run with several steps; a later one adds its nodes
+	At     int64    `json:"at,omitempty"`    // with a Graph: Unix milliseconds
 }
 
 // Sending is the intent to send a message to an agent: committed before any byte goes out.
@@ -59,6 +61,7 @@ type Asked struct {
 	Schema  json.RawMessage       `json:"schema,omitempty"`
 	Choices []orchestrator.Choice `json:"choices,omitempty"`
 	Links   []orchestrator.Link   `json:"links,omitempty"`
+	Phase   int                   `json:"phase,omitempty"` // of the Open it answers, in a plan of several steps
 }
 
 // Answered closes an ask.

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// Flow is a run that carries out a Graph, as the reducer sees it. Each call of a node is a run of its own, reduced as a
+// State: Flow decides which are begun, waits for their ends, and decides what follows.
+//
+//	waiting ─(needs)→ ready ─Resolve→ [approving ─answer→] running ─(its runs end)→ done │ failed │ skipped
+//	                    ▲                                      │
+//	                    └──────────── next round ──────────────┘
+//
+// What Package engine promises holds for it too. Times are Unix milliseconds, and come with the events.
+type Flow struct {
+	Rules   int                 `json:"rules"`
+	Events  int                 `json:"events"`
+	Graph   Graph               `json:"graph"`
+	Nodes   []FlowNode          `json:"nodes,omitempty"` // of Graph.Nodes, in their order
+	Asks    []Ask               `json:"asks,omitempty"`  // the open ones; Step is the node's id
+	Calls   int                 `json:"calls,omitempty"` // runs begun
+	Began   int64               `json:"began,omitempty"`
+	Done    int                 `json:"done,omitempty"` // nodes that came to their end, for their order
+	Stops   int                 `json:"stops,omitempty"`
+	Closing a2a.TaskState       `json:"closing,omitempty"` // how the run ends once nothing of it goes on
+	Fault   *orchestrator.Fault `json:"fault,omitempty"`
+	Final   bool                `json:"final,omitempty"` // Finish is due
+	Ended   bool                `json:"ended,omitempty"`
+}
+
+// FlowNode is where a node stands.
+type FlowNode struct {
+	State    NodeState           `json:"state,omitempty"`
+	Round    int                 `json:"round,omitempty"`  // from 1
+	Wants    bool                `json:"wants,omitempty"`  // an ask must be opened
+	Agreed   bool                `json:"agreed,omitempty"` // a person approved it
+	Items    []FlowItem          `json:"items,omitempty"`  // of this round
+	Deadline int64               `json:"deadline,omitempty"`
+	Order    int                 `json:"order,omitempty"` // in which it came to its end, from 1
+	Fault    *orchestrator.Fault `json:"fault,omitempty"`
+	Stopping bool                `json:"stopping,omitempty"` // its runs are not wanted any more
+	Undo     *FlowItem           `json:"undo,omitempty"`     // the run that undoes it
+}
+
+// FlowItem is one call of a node.
+type FlowItem struct {
+	State    ItemState     `json:"state,omitempty"`
+	Attempt  int           `json:"attempt,omitempty"` // from 1
+	Run      string        `json:"run,omitempty"`     // of this attempt, once begun
+	After    int64         `json:"after,omitempty"`   // when the attempt may begin
+	Fallback bool          `json:"fallback,omitempty"`
+	Result   a2a.TaskState `json:"result,omitempty"` // how its last run ended
+	Stops    int           `json:"stops,omitempty"`
+}
+
+// NodeState is the state of a node.
+type NodeState string
+
+const (
+	NodeWaiting   NodeState = ""
+	NodeReady     NodeState = "ready" // its content is to be made
+	NodeApproving NodeState = "approving"
+	NodeRunning   NodeState = "running"
+	NodeDone      NodeState = "done"
+	NodeFailed    NodeState = "failed"
+	NodeSkipped   NodeState = "skipped"
+	NodeCanceled  NodeState = "canceled"
+)
+
+// Settled reports whether nothing more becomes of the node.
+func (s NodeState) Settled() bool {
+	return s == NodeDone || s == NodeFailed || s == NodeSkipped || s == NodeCanceled
+}
+
+// ItemState is the state of an item.
+type ItemState string
+
+const (
+	ItemWaiting ItemState = ""
+	ItemBegun   ItemState = "begun"
+	ItemDone    ItemState = "done"
+	ItemFailed  ItemState = "failed"
+)
+
+// NewFlow returns the state of a run with a plan before its first event.
+func NewFlow() Flow { return Flow{Rules: Rules} }
+
+// Node returns the node of that id and where it stands, or nils.
+func (f *Flow) Node(id string) (*Node, *FlowNode) {
+	for i := range f.Graph.Nodes {
+		if f.Graph.Nodes[i].ID == id {
+			return &f.Graph.Nodes[i], &f.Nodes[i]
+		}
+	}
+	return nil, nil
+}
+
+// Open returns the open ask of that id, or nil.
+func (f *Flow) Open(id string) *Ask {
+	for i := range f.Asks {
+		if f.Asks[i].ID == id {
+			return &f.Asks[i]
+		}
+	}
+	return nil
+}
+
+// ChildID names the run of one attempt of one item: the same however often it is begun.
+func ChildID(run, node string, round, item, attempt int) string {
+	return "step-" + Digest(fmt.Appendf(nil, "%s/%s/%d/%d/%d", run, node, round, item, attempt))
+}
+
+// undoItem is the number of the item that undoes a node.
+const undoItem = -1
+
+// The events of a Flow. Planned (with a Graph), Asked, Answered and Stopping are the others.
+
+// Resolved says what was made of a node's content when its turn came.
+type Resolved struct {
+	Node  string              `json:"node"`
+	Round int                 `json:"round"`
+	Skip  bool                `json:"skip,omitempty"`  // its condition does not hold; of a later round: the loop is over
+	Items []json.RawMessage   `json:"items,omitempty"` // one for each call; of a node that calls nobody none
+	Fault *orchestrator.Fault `json:"fault,omitempty"` // it could not be made
+	At    int64               `json:"at"`
+}
+
+// Begun is the intent to begin a run for an item. It is committed before the run is.
+type Begun struct {
+	Node    string `json:"node"`
+	Round   int    `json:"round"`
+	Item    int    `json:"item"` // -1: the node is undone
+	Attempt int    `json:"attempt"`
+	Run     string `json:"run"`
+	At      int64  `json:"at"`
+}
+
+// Over says how a run of an item ended.
+type Over struct {
+	Run   string              `json:"run"`
+	State a2a.TaskState       `json:"state"`
+	Final bool                `json:"final,omitempty"` // trying again would not help
+	Fault *orchestrator.Fault `json:"fault,omitempty"`
+	At    int64               `json:"at"`
+}
+
+// Due says that a time has come that a Timer waited for.
+type Due struct {
+	At int64 `json:"at"`
+}
+
+func (*Resolved) Kind() orchestrator.EventKind { return orchestrator.EventResolved }
+func (*Begun) Kind() orchestrator.EventKind    { return orchestrator.EventBegun }
+func (*Over) Kind() orchestrator.EventKind     { return orchestrator.EventOver }
+func (*Due) Kind() orchestrator.EventKind      { return orchestrator.EventDue }
+
+// The commands of a Flow. Open and Finish are the others.
+
+// Resolve asks for a node's content to be made: whether its condition holds, for what, and what is to be said.
+type Resolve struct {
+	Node  string
+	Round int
+}
+
+// Begin asks for the run of an item to be begun, by way of a Begun in the log.
+type Begin struct {
+	Node     string
+	Round    int
+	Item     int
+	Attempt  int
+	Fallback bool
+}
+
+// Watch asks for the run of an item to be seen to its end: begun, if that is all that happened.
+type Watch struct {
+	Node     string
+	Round    int
+	Item     int
+	Attempt  int
+	Fallback bool
+	Run      string
+}
+
+// Halt asks for the run of an item to be stopped.
+type Halt struct {
+	Run string
+	N   int
+}
+
+// Timer asks for a Due at a time, or soon after.
+type Timer struct{ At int64 }
+
+func (c *Resolve) ID() string { return fmt.Sprintf("resolve/%s/%d", c.Node, c.Round) }
+func (c *Begin) ID() string {
+	return fmt.Sprintf("begin/%s/%d/%d/%d", c.Node, c.Round, c.Item, c.Attempt)
+}
+func (c *Watch) ID() string { return "watch/" + c.Run }
+func (c *Halt) ID() string  { return fmt.Sprintf("halt/%s/%d", c.Run, c.N) }
+func (c *Timer) ID() string { return fmt.Sprintf("timer/%d", c.At) }

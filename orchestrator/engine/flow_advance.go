@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"fmt"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// advance draws every conclusion that needs nothing more from the world.
+func (f *Flow) advance() {
+	if f.Ended || f.Final || len(f.Nodes) == 0 {
+		return
+	}
+	for moved := true; moved; {
+		moved = false
+		for i := range f.Nodes {
+			n, st := &f.Graph.Nodes[i], &f.Nodes[i]
+			switch st.State {
+			case NodeWaiting:
+				moved = f.turn(n, st) || moved
+			case NodeRunning:
+				moved = f.conclude(n, st) || moved
+			}
+		}
+		if f.Closing == a2a.TaskStateUnspecified {
+			moved = f.spare() || moved
+		}
+	}
+	f.finish()
+}
+
+// turn looks whether a node's turn has come.
+func (f *Flow) turn(n *Node, st *FlowNode) bool {
+	if f.Closing != a2a.TaskStateUnspecified {
+		return false
+	}
+	done, settled := 0, 0
+	for _, id := range n.Needs {
+		need, at := f.Node(id)
+		if !at.State.Settled() {
+			continue
+		}
+		settled++
+		if at.State == NodeDone || at.State == NodeFailed && need.OnError == OnErrorSkip {
+			done++
+		}
+	}
+	all := settled == len(n.Needs)
+	var go_, skip bool
+	switch n.Join {
+	case JoinAny:
+		go_, skip = done > 0 || len(n.Needs) == 0, all
+	case JoinQuorum:
+		go_, skip = done >= n.Quorum, all
+	case JoinCollect:
+		go_ = all
+	default:
+		go_, skip = done == len(n.Needs), all
+	}
+	switch {
+	case go_:
+		st.State, st.Round = NodeReady, 1
+	case skip:
+		f.settle(st, NodeSkipped)
+	default:
+		return false
+	}
+	return true
+}
+
+// conclude looks what has become of a running node.
+func (f *Flow) conclude(n *Node, st *FlowNode) bool {
+	failed, waiting, begun := 0, 0, 0
+	for j := range st.Items {
+		switch st.Items[j].State {
+		case ItemFailed:
+			failed++
+		case ItemWaiting:
+			waiting++
+		case ItemBegun:
+			begun++
+		}
+	}
+	switch {
+	case waiting > 0 && f.Calls >= f.Graph.maxCalls() && !st.Stopping:
+		f.failNode(n, st, &orchestrator.Fault{
+			Kind: "budget", Where: orchestrator.WhereUs, What: fmt.Sprintf("The plan has made the %d calls it may make.", f.Graph.maxCalls()),
+			Do: "Allow it more, or divide it.",
+		})
+		return true
+	case failed > 0 && !st.Stopping && n.OnError != OnErrorSkip: // the other items are not wanted any more
+		st.stop()
+		return true
+	case st.Stopping && st.idle():
+		st.settled(f)
+		return true
+	case waiting+begun > 0:
+		return false
+	case failed > 0:
+		f.settle(st, NodeFailed)
+		return true
+	case n.Loop > st.Round:
+		st.State, st.Round = NodeReady, st.Round+1
+		return true
+	}
+	f.settle(st, NodeDone)
+	return true
+}
+
+// settled ends a node whose runs were stopped, or one of which failed.
+func (st *FlowNode) settled(f *Flow) {
+	if st.Fault == nil {
+		f.settle(st, NodeCanceled)
+		return
+	}
+	f.settle(st, NodeFailed)
+}
+
+// spare stops what nobody needs any more: a node all of whose dependants, of which there are some, have had their turn
+// without it.
+func (f *Flow) spare() bool {
+	moved := false
+	for i := range f.Nodes {
+		n, st := &f.Graph.Nodes[i], &f.Nodes[i]
+		if st.State.Settled() || st.Stopping || !f.unneeded(n.ID) {
+			continue
+		}
+		moved = true
+		if st.stop(); st.idle() {
+			f.drop(n.ID)
+			f.settle(st, NodeCanceled)
+		}
+	}
+	return moved
+}
+
+// unneeded reports whether some node needed that one, and none does any more.
+func (f *Flow) unneeded(id string) bool {
+	needed := false
+	for i := range f.Graph.Nodes {
+		for _, need := range f.Graph.Nodes[i].Needs {
+			if need != id {
+				continue
+			}
+			needed = true
+			if f.Nodes[i].State == NodeWaiting {
+				return false
+			}
+		}
+	}
+	return needed
+}
+
+// drop forgets the asks of a node.
+func (f *Flow) drop(id string) {
+	kept := f.Asks[:0:0]
+	for _, a := range f.Asks {
+		if a.Step != id {
+			kept = append(kept, a)
+		}
+	}
+	f.Asks = kept
+}
+
+// finish looks whether the run is to close, or has closed.
+func (f *Flow) finish() {
+	if f.Closing == a2a.TaskStateUnspecified {
+		open := false
+		for i := range f.Nodes {
+			n, st := &f.Graph.Nodes[i], &f.Nodes[i]
+			if st.State == NodeFailed && n.OnError != OnErrorSkip {
+				f.close(a2a.TaskStateFailed, st.Fault)
+				f.advance()
+				return
+			}
+			open = open || !st.State.Settled()
+		}
+		if open {
+			return
+		}
+		f.Closing = a2a.TaskStateCompleted
+	}
+	for i := range f.Nodes {
+		if !f.Nodes[i].State.Settled() {
+			return
+		}
+	}
+	if f.Closing == a2a.TaskStateCanceled && !f.undone() {
+		return
+	}
+	f.Final = true
+}
+
+// undone undoes what was done, the last first and one at a time, and reports whether that is over. What cannot be undone
+// is left, and does not keep the rest from it.
+func (f *Flow) undone() bool {
+	var next *FlowNode
+	for i := range f.Nodes {
+		n, st := &f.Graph.Nodes[i], &f.Nodes[i]
+		if st.State != NodeDone || !n.Undo {
+			continue
+		}
+		switch u := st.Undo; {
+		case u != nil && (u.State == ItemBegun || u.State == ItemWaiting):
+			return false
+		case u == nil && (next == nil || st.Order > next.Order):
+			next = st
+		}
+	}
+	if next == nil || f.Stops > 1 || f.Calls >= f.Graph.maxCalls() {
+		return true
+	}
+	next.Undo = &FlowItem{Attempt: 1}
+	return false
+}
+
+// Interrupted returns what the run waits for, of whom nothing else goes on: an input, a sign-in, or nothing ("").
+func (f *Flow) Interrupted() orchestrator.AskKind {
+	if len(f.Asks) == 0 {
+		return ""
+	}
+	for i := range f.Nodes {
+		st := &f.Nodes[i]
+		if st.State == NodeReady || st.State == NodeRunning && !st.idle() {
+			return ""
+		}
+	}
+	return f.Asks[0].Kind
+}

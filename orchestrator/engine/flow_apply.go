@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"fmt"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// Apply folds one event of the run into f. One that does not fit where the run stands changes nothing but the count.
+func (f *Flow) Apply(b Body) {
+	f.Events++
+	if f.Ended {
+		return
+	}
+	switch b := b.(type) {
+	case *Planned:
+		f.planned(b)
+	case *Resolved:
+		f.resolved(b)
+	case *Begun:
+		f.begun(b)
+	case *Over:
+		f.over(b)
+	case *Due:
+		f.due(b.At)
+	case *Asked:
+		f.asked(b)
+	case *Answered:
+		f.answered(b)
+	case *Stopping:
+		f.Stops++
+		f.close(a2a.TaskStateCanceled, nil)
+		if f.Stops > 1 {
+			f.again()
+		}
+	case *Faulted:
+		if b.Class == Refused {
+			f.close(a2a.TaskStateFailed, b.Fault)
+		}
+	case *Report:
+		if b.Ends() {
+			f.Ended, f.Asks = true, nil
+		}
+	}
+	f.advance()
+}
+
+// planned takes a plan, or what is added to one. An addition that is no plan is left out: whoever proposes it checks it.
+func (f *Flow) planned(b *Planned) {
+	if b.Graph == nil || f.Closing != a2a.TaskStateUnspecified {
+		return
+	}
+	g := *b.Graph
+	if len(f.Graph.Nodes) > 0 {
+		g = f.Graph
+		g.Nodes = append(g.Nodes[:len(g.Nodes):len(g.Nodes)], b.Graph.Nodes...)
+	} else {
+		f.Began = b.At
+	}
+	if g.Check() != nil {
+		return
+	}
+	f.Graph = g
+	f.Nodes = append(f.Nodes, make([]FlowNode, len(g.Nodes)-len(f.Nodes))...)
+}
+
+func (f *Flow) resolved(b *Resolved) {
+	n, st := f.Node(b.Node)
+	if st == nil || st.State != NodeReady || st.Round != b.Round {
+		return
+	}
+	switch {
+	case b.Fault != nil:
+		f.failNode(n, st, b.Fault)
+		return
+	case b.Skip && st.Round > 1:
+		f.settle(st, NodeDone)
+		return
+	case b.Skip:
+		f.settle(st, NodeSkipped)
+		return
+	case len(b.Items) > MaxItems:
+		f.failNode(n, st, &orchestrator.Fault{
+			Kind: "plan", Where: orchestrator.WhereUs, What: fmt.Sprintf("Step %s is to be done %d times; at most %d are allowed.", n.ID, len(b.Items), MaxItems),
+		})
+		return
+	}
+	st.Items = nil
+	if n.Kind == NodeCall {
+		st.Items = make([]FlowItem, len(b.Items))
+		for i := range st.Items {
+			st.Items[i].Attempt = 1
+		}
+	}
+	if n.Timeout > 0 && st.Round == 1 {
+		st.Deadline = b.At + n.Timeout
+	}
+	if n.Approve && !st.Agreed || n.Kind == NodeAsk {
+		st.State, st.Wants = NodeApproving, true
+		return
+	}
+	st.State = NodeRunning
+}
+
+func (f *Flow) begun(b *Begun) {
+	_, st := f.Node(b.Node)
+	if st == nil || st.Round != b.Round {
+		return
+	}
+	var it *FlowItem
+	switch {
+	case b.Item == undoItem:
+		it = st.Undo
+	case b.Item < 0 || b.Item >= len(st.Items) || st.State != NodeRunning || st.Stopping:
+	default:
+		it = &st.Items[b.Item]
+	}
+	if it == nil || it.State != ItemWaiting || it.Attempt != b.Attempt || f.Calls >= f.Graph.maxCalls() {
+		return
+	}
+	it.State, it.Run, it.After = ItemBegun, b.Run, 0
+	f.Calls++
+}
+
+// item finds the item whose run that is.
+func (f *Flow) item(run string) (*Node, *FlowNode, *FlowItem) {
+	for i := range f.Nodes {
+		st := &f.Nodes[i]
+		if u := st.Undo; u != nil && u.Run == run && u.State == ItemBegun {
+			return &f.Graph.Nodes[i], st, u
+		}
+		for j := range st.Items {
+			if it := &st.Items[j]; it.Run == run && it.State == ItemBegun {
+				return &f.Graph.Nodes[i], st, it
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+func (f *Flow) over(b *Over) {
+	n, st, it := f.item(b.Run)
+	if it == nil {
+		return
+	}
+	it.Result = b.State
+	if b.State == a2a.TaskStateCompleted {
+		it.State = ItemDone
+		return
+	}
+	it.State = ItemFailed
+	if it == st.Undo || st.Stopping {
+		return
+	}
+	attempts := max(1, n.Attempts)
+	switch {
+	case f.Calls >= f.Graph.maxCalls():
+	case b.State != a2a.TaskStateCanceled && !b.Final && it.Attempt < attempts && !it.Fallback:
+		*it = FlowItem{Attempt: it.Attempt + 1, After: later(b.At, n.Backoff, it.Attempt)}
+		return
+	case n.OnError == OnErrorFallback && !it.Fallback && b.State != a2a.TaskStateCanceled:
+		*it = FlowItem{Attempt: it.Attempt + 1, Fallback: true}
+		return
+	}
+	if st.Fault = b.Fault; st.Fault == nil {
+		st.Fault = &orchestrator.Fault{Kind: "step-" + string(b.State), Where: orchestrator.WhereAgent, What: "Step " + n.ID + " did not come to a good end."}
+	}
+}
+
+// later is when the next attempt may begin: twice as late after each.
+func later(at, backoff int64, attempt int) int64 {
+	if backoff <= 0 {
+		return 0
+	}
+	const most = 24 * 60 * 60 * 1000
+	return at + min(backoff<<min(attempt-1, 20), most)
+}
+
+// due lets go what waited for a time.
+func (f *Flow) due(at int64) {
+	if f.Graph.Timeout > 0 && at >= f.Began+f.Graph.Timeout {
+		f.close(a2a.TaskStateFailed, &orchestrator.Fault{
+			Kind: "deadline", Where: orchestrator.WhereUs, What: "The time for the whole plan ran out.", Do: "Give it more time, or run it again.",
+		})
+		return
+	}
+	for i := range f.Nodes {
+		st := &f.Nodes[i]
+		for j := range st.Items {
+			if it := &st.Items[j]; it.After > 0 && at >= it.After {
+				it.After = 0
+			}
+		}
+		if st.Deadline > 0 && at >= st.Deadline && !st.State.Settled() && !st.Stopping {
+			st.Deadline = 0
+			f.failNode(&f.Graph.Nodes[i], st, &orchestrator.Fault{
+				Kind: "deadline", Where: orchestrator.WhereUs, What: "Step " + f.Graph.Nodes[i].ID + " took too long.", Do: "Give it more time, or run the plan again.",
+			})
+		}
+	}
+}
+
+func (f *Flow) asked(b *Asked) {
+	_, st := f.Node(b.Step)
+	if st == nil || !st.Wants || b.Phase != st.phase() || f.Open(b.Ask) != nil {
+		return
+	}
+	st.Wants = false
+	f.Asks = append(f.Asks, Ask{ID: b.Ask, Step: b.Step, Kind: b.AskKind})
+}
+
+func (f *Flow) answered(b *Answered) {
+	i := 0
+	for i < len(f.Asks) && f.Asks[i].ID != b.Ask {
+		i++
+	}
+	if i == len(f.Asks) {
+		return
+	}
+	ask := f.Asks[i]
+	f.Asks = append(f.Asks[:i:i], f.Asks[i+1:]...)
+	n, st := f.Node(ask.Step)
+	if st == nil || st.State != NodeApproving {
+		return
+	}
+	switch {
+	case b.State == orchestrator.AskDeclined:
+		f.failNode(n, st, &orchestrator.Fault{Kind: "declined", Where: orchestrator.WhereUs, What: "Step " + n.ID + " was declined."})
+	case b.State != orchestrator.AskAnswered:
+	case ask.Kind == orchestrator.AskApproval:
+		if st.Agreed = true; n.Kind == NodeAsk {
+			st.Wants = true
+			return
+		}
+		st.State = NodeRunning
+	default:
+		st.State = NodeRunning // with nothing to wait for
+	}
+}
+
+// settle ends a node.
+func (f *Flow) settle(st *FlowNode, to NodeState) {
+	f.Done++
+	st.State, st.Order, st.Wants, st.Deadline = to, f.Done, false, 0
+}
+
+// failNode makes a node fail: at once where nothing of it goes on, else when that has stopped.
+func (f *Flow) failNode(n *Node, st *FlowNode, fault *orchestrator.Fault) {
+	if st.Fault == nil {
+		st.Fault = fault
+	}
+	f.drop(n.ID)
+	st.stop()
+	if st.idle() {
+		f.settle(st, NodeFailed)
+	}
+}
+
+// stop makes the runs of a node be stopped.
+func (st *FlowNode) stop() {
+	if !st.Stopping {
+		st.Stopping = true
+		for j := range st.Items {
+			st.Items[j].Stops++
+		}
+	}
+}
+
+// idle reports whether no run of the node goes on.
+func (st *FlowNode) idle() bool {
+	for j := range st.Items {
+		if st.Items[j].State == ItemBegun {
+			return false
+		}
+	}
+	return true
+}
+
+// close makes the run end: what goes on is stopped, what waits is left, and, where the run was stopped, what was done is
+// undone. What is first to close it decides how.
+func (f *Flow) close(state a2a.TaskState, fault *orchestrator.Fault) {
+	if f.Closing != a2a.TaskStateUnspecified {
+		return
+	}
+	f.Closing, f.Fault, f.Asks = state, fault, nil
+	for i := range f.Nodes {
+		st := &f.Nodes[i]
+		switch {
+		case st.State.Settled():
+		case st.State == NodeRunning && !st.idle():
+			st.stop()
+		default:
+			f.settle(st, NodeCanceled)
+		}
+	}
+}
+
+// again asks once more for what goes on to be stopped.
+func (f *Flow) again() {
+	for i := range f.Nodes {
+		st := &f.Nodes[i]
+		if u := st.Undo; u != nil && u.State == ItemBegun {
+			u.Stops++
+		}
+		for j := range st.Items {
+			if st.Items[j].State == ItemBegun {
+				st.Items[j].Stops++
+			}
+		}
+	}
+}
