@@ -14,7 +14,7 @@ BENCHTIME ?= 1s
 TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check dev e2e bench bench-history crash interop desktop desktop-smoke pictures golden gen fuzz \
+.PHONY: help run build test check dev e2e bench bench-history crash interop interop-deps desktop desktop-smoke pictures golden gen fuzz \
 	fmt lint uptodate tidy clean deps tools
 
 help: ## print this
@@ -48,9 +48,12 @@ bench-history: ## seed MESSAGES (1,000,000) messages and measure the pages of a 
 crash: ## CYCLES (200) times kill -9 under load, then compare with what was acknowledged
 	go test -count=1 -timeout=40m -v -run TestCrash ./app/crashtest -cycles $(CYCLES)
 
-interop: ## other makers' SDKs against our agent, and our client against their servers
+interop: interop-deps ## other makers' SDKs against our agents, and our client against theirs; ARGS=-update writes docs/interop.md
+	go test -tags $(TAGS),interop -count=1 -parallel=8 -timeout=15m $(if $(CI),-v) ./interop $(ARGS)
+
+interop-deps: ## install the peers of interop: npm packages and Python environments, by their lock files
 	@build/deps.sh peers
-	go test -tags $(TAGS),interop -count=1 -parallel=8 -timeout=15m $(if $(CI),-v) ./interop
+	@interop/install.sh
 
 desktop: ## build bin/parley-window and open it (under Xvfb where there is no display)
 	@build/deps.sh window
@@ -92,7 +95,7 @@ uptodate: ## fail when a generated file or go.mod is not what its sources say
 	@build/uptodate.sh
 
 clean: ## remove what was built, and the demo data
-	rm -rf bin .cache interop/*/node_modules
+	rm -rf bin .cache interop/*/node_modules interop/*/.venv
 
 deps:
 	@build/deps.sh browser

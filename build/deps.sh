@@ -32,6 +32,8 @@ window() {
 peers() {
 	command_needs node nodejs
 	command_needs npm npm
+	command_needs python3 python3
+	python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 }
 
 case "${1:-all}" in

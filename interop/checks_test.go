@@ -23,9 +23,13 @@ type round struct {
 	script
 	version string // that they speak: 0.1, 0.2, 0.3, 1.0
 	doubles bool   // the peer keeps numbers as doubles
+	proto   bool   // they speak a2a.v1
 	hooks   *hooks // where webhooks go; nil = none are asked for
 	hop     bool   // there is a Parley in between: it has task ids of its own, and adds to the metadata
 	refused func(context.Context) error
+	// oldAgent is set where the agent behind a Parley speaks v0.1, in which a sign-in is something to answer.
+	oldAgent bool
+	only     []string // the names of the checks to make; nil = all that can be
 }
 
 // A script is what makes an agent play its roles. A role without a text is not played.
@@ -92,7 +96,7 @@ func checks(r *round) []check {
 	if r.refused != nil {
 		all = append(all, check{"wrong token", "-", func(r *round, ctx context.Context) error { return r.refused(ctx) }})
 	}
-	return slices.DeleteFunc(all, func(c check) bool { return c.needs == "" })
+	return slices.DeleteFunc(all, func(c check) bool { return c.needs == "" || r.only != nil && !slices.Contains(r.only, c.name) })
 }
 
 // run runs every check as a subtest and notes its outcome.
@@ -402,7 +406,7 @@ func (r *round) askStreaming(ctx context.Context) error {
 
 func (r *round) auth(ctx context.Context) error {
 	want := "auth-required"
-	if r.old() {
+	if r.old() || r.oldAgent {
 		want = "input-required"
 	}
 	e, err := r.c.Send(ctx, &peer.Message{Text: r.Auth})
@@ -451,6 +455,9 @@ func named(all []peer.Artifact) string {
 }
 
 func (r *round) refer(ctx context.Context) error {
+	if r.proto {
+		return peer.ErrNone // a2a.v1 has no such field
+	}
 	e, err := r.c.Send(ctx, &peer.Message{Text: r.Task})
 	if err != nil {
 		return err
@@ -472,11 +479,25 @@ func (r *round) metadata(ctx context.Context) error {
 		return err
 	}
 	for _, p := range flat(e) {
-		if p.Data != nil && (same(p.Data, []byte(meta)) || r.hop && strings.Contains(string(p.Data), meta[1:len(meta)-1])) {
+		if p.Data != nil && same(without(p.Data, r.hop), []byte(meta)) {
 			return nil
 		}
 	}
 	return fmt.Errorf("answered %s", show(e))
+}
+
+// without takes out what a Parley in between adds.
+func without(data []byte, hop bool) []byte {
+	var all map[string]any
+	if !hop || json.Unmarshal(data, &all) != nil {
+		return data
+	}
+	for k := range all {
+		if strings.HasPrefix(k, "urn:parley:") {
+			delete(all, k)
+		}
+	}
+	return must(json.Marshal(all))
 }
 
 func (r *round) extensions(ctx context.Context) error {

@@ -104,8 +104,8 @@ func (p pairing) serve(t *testing.T) string {
 
 // round is a round of checks with p as the peer.
 func (p pairing) round(c peer.Client) *round {
-	lossy := p.doubles || p.binding != peer.JSONRPC && p.version != "1.0" // a2a.v1 has doubles only
-	return &round{c: c, script: obey, version: p.version, doubles: lossy}
+	proto := p.binding != peer.JSONRPC && p.version != "1.0"
+	return &round{c: c, script: obey, version: p.version, proto: proto, doubles: p.doubles || proto} // a2a.v1 has doubles only
 }
 
 func TestMain(m *testing.M) {

@@ -207,10 +207,11 @@ func (c *ours) PushDelete(ctx context.Context, task, id string) error {
 func failure(err error) error {
 	f := &peer.Failure{Text: err.Error()}
 	var ae *a2a.Error
-	if !errors.As(err, &ae) {
-		if ce := (&a2aclient.Error{}); errors.As(err, &ce) && ce.Kind == card.KindUnsupported {
-			return peer.ErrNone // by its card, or by the version it speaks
-		}
+	said := errors.As(err, &ae) && ae.Code != 0
+	if ce := (&a2aclient.Error{}); !said && errors.As(err, &ce) && ce.Kind == card.KindUnsupported {
+		return peer.ErrNone // by its card, or by the version it speaks
+	}
+	if ae == nil {
 		return f
 	}
 	if ae.Kind == a2a.KindMethodNotFound {

@@ -109,12 +109,25 @@ func (r *table) render() string {
 	for _, t := range tables {
 		fmt.Fprintf(&b, "\n## %s\n", t[1])
 		for _, family := range families {
-			r.renderOne(&b, t[0], family)
+			var columns []pairing
+			for _, p := range pairings() {
+				rpc := p.binding == peer.JSONRPC
+				if slices.Contains(family.versions, p.version) && (len(family.versions) == 1 || rpc == strings.HasSuffix(family.title, "JSON-RPC")) {
+					columns = append(columns, p)
+				}
+			}
+			r.renderOne(&b, t[0], family.title, columns)
 		}
 	}
+	var across []pairing
+	for _, c := range crossings() {
+		across = append(across, pairing{sdk: &sdk{name: c.client.String() + " → " + c.agent.String()}})
+	}
+	b.WriteString("\n## From one generation to another, through the gateway\n")
+	r.renderOne(&b, "across", "client → agent", across)
 	b.WriteString("\n## Defects\n\n")
 	for i, d := range defects {
-		fmt.Fprintf(&b, "%d. %s%s as %s: %s. %s\n", i+1, d.sdk, strings.TrimRight(" "+d.binding, " "), d.role, strings.Join(d.checks, "; "), d.evidence)
+		fmt.Fprintf(&b, "%d. %s%s as %s: %s. %s\n", i+1, d.sdk, strings.TrimRight(" "+strings.ReplaceAll(d.bindings, " ", ", "), " "), d.role, strings.Join(d.checks, "; "), d.evidence)
 	}
 	return b.String()
 }
@@ -130,18 +143,7 @@ var families = []struct {
 	{"v1.0", []string{"1.0"}},
 }
 
-func (r *table) renderOne(b *strings.Builder, name string, family struct {
-	title    string
-	versions []string
-},
-) {
-	var columns []pairing
-	for _, p := range pairings() {
-		rpc := p.binding == peer.JSONRPC
-		if slices.Contains(family.versions, p.version) && (len(family.versions) == 1 || rpc == strings.HasSuffix(family.title, "JSON-RPC")) {
-			columns = append(columns, p)
-		}
-	}
+func (r *table) renderOne(b *strings.Builder, name, title string, columns []pairing) {
 	var rows []string
 	for _, c := range rowOrder() {
 		if slices.ContainsFunc(columns, func(p pairing) bool { return r.cells[cell{name, p.name, p.binding, c}] != "" }) {
@@ -151,9 +153,9 @@ func (r *table) renderOne(b *strings.Builder, name string, family struct {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n### %s\n\n| |", family.title)
+	fmt.Fprintf(b, "\n### %s\n\n| |", title)
 	for _, p := range columns {
-		fmt.Fprintf(b, " %s<br>%s |", p.name, p.binding)
+		fmt.Fprintf(b, " %s |", strings.TrimSuffix(p.name+"<br>"+p.binding, "<br>"))
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for _, row := range rows {

@@ -7,7 +7,10 @@
 //                                         pushGet, pushList, pushDelete, extended}; a method that the SDK does not have is
 //                                         missing, or throws none. Every method gets a signal that ends it as its last argument
 //   kind(error)                           the protocol error in words, '' for any other
+import { webcrypto } from 'node:crypto';
 import { createInterface } from 'node:readline';
+
+globalThis.crypto ??= webcrypto; // what Debian calls Node is 18; the SDKs expect 20
 
 export const none = new Error('not offered by this SDK');
 export const extension = 'urn:parley:interop:extension';

@@ -35,7 +35,6 @@ export function executor() {
         case 'parts': finish(...userMessage.parts.slice(1)); break;
         case 'metadata': finish({ kind: 'data', data: userMessage.metadata }); break;
         case 'refer': finish(text((userMessage.referenceTaskIds ?? []).join(' '))); break;
-        case 'extensions': finish(text([...(context?.requestedExtensions ?? [])].join(' '))); break;
         case 'artifacts':
           chunk('first', false, false, text('one '));
           chunk('first', true, true, text('two '));
@@ -58,6 +57,11 @@ export function executor() {
           for (let i = 0; i < 1200 && !canceled.has(taskId); i++) await sleep(50);
           status(canceled.delete(taskId) ? 'canceled' : 'completed');
           break;
+        case 'extensions':
+          if (context) {
+            finish(text([...(context.requestedExtensions ?? [])].join(' ')));
+            break;
+          } // falls through: an agent of v0.2 is not told
         default: status('failed', `I do not know ${word}`);
       }
       bus.finished();

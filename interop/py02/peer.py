@@ -126,7 +126,8 @@ def kind(e):
         ):
             if name in (e.details() or ''):
                 return found
-        return {grpc.StatusCode.NOT_FOUND: 'task-not-found', grpc.StatusCode.INVALID_ARGUMENT: 'invalid-params'}.get(e.code(), '')
+        return {grpc.StatusCode.NOT_FOUND: 'task-not-found', grpc.StatusCode.INVALID_ARGUMENT: 'invalid-params',
+                grpc.StatusCode.FAILED_PRECONDITION: 'task-not-cancelable'}.get(e.code(), '')
     return line.CODES.get(getattr(e, 'code', None), '')
 
 

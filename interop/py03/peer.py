@@ -99,7 +99,8 @@ def kind(e):
         if name in words:
             return found
     if isinstance(e, grpc.aio.AioRpcError):
-        return {grpc.StatusCode.NOT_FOUND: 'task-not-found', grpc.StatusCode.INVALID_ARGUMENT: 'invalid-params'}.get(e.code(), '')
+        return {grpc.StatusCode.NOT_FOUND: 'task-not-found', grpc.StatusCode.INVALID_ARGUMENT: 'invalid-params',
+                grpc.StatusCode.FAILED_PRECONDITION: 'task-not-cancelable'}.get(e.code(), '')
     if m := re.match(r'HTTP Error (\d+)', words):  # over HTTP+JSON this SDK shows no more than the status
         return {'404': 'task-not-found', '409': 'task-not-cancelable', '422': 'invalid-params', '400': 'invalid-request'}.get(m[1], '')
     return ''
