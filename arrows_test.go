@@ -59,7 +59,8 @@ var arrows = map[string][]string{
 	"app/guard":       {},
 	"app/vault":       {},
 
-	"interop": {},
+	"interop":      {},
+	"interop/sign": {"a2a", "a2a/wire", "a2a/sign"},
 }
 
 // testArrows says what the tests of a package may import beside its own row and *test packages.

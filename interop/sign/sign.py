@@ -1,4 +1,4 @@
-"""Signs the cards of cards/ with the Python a2a-sdk 1.x: python sign.py KEYS OUT, where KEYS is a private JWK set."""
+"""Signs our cards with the Python a2a-sdk 1.x: python sign.py KEYS OUT, where KEYS is a private JWK set."""
 import json
 import pathlib
 import sys
@@ -10,7 +10,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from jwt.api_jwk import PyJWK
 
 keys, out = json.load(open(sys.argv[1]))["keys"], pathlib.Path(sys.argv[2])
-for path in sorted(pathlib.Path(__file__).parent.joinpath("cards").glob("*.json")):
+for path in sorted(pathlib.Path(__file__).parents[2].joinpath("a2a/sign/testdata/cards").glob("*.json")):
     for jwk in keys:
         card = ParseDict(json.loads(path.read_text("utf-8")), AgentCard())
         header = {"kid": jwk["kid"], "alg": jwk["alg"], "typ": "JOSE"}

@@ -8,6 +8,8 @@ const keys = JSON.parse(readFileSync(jwks)).keys;
 console.debug = () => {};
 const verify = sdk.verifyAgentCardSignature(async (kid) => importJWK(keys.find((k) => k.kid === kid), 'ES256'));
 for (const path of cards) {
-  await verify(JSON.parse(readFileSync(path)));
+  const card = JSON.parse(readFileSync(path));
+  await verify(card); // as it was fetched,
+  await verify(sdk.AgentCard.fromJSON(card)); // and as its client holds it
   console.log(path, 'verified');
 }
