@@ -80,7 +80,7 @@ func DecodeCall(body []byte) (*Call, error) {
 			id = r.Span()
 		case "method":
 			if method = nil; r.Peek() == '"' {
-				method = []byte(r.String())
+				method = r.Text()
 			} else {
 				r.Skip()
 			}
@@ -177,6 +177,18 @@ func AppendResult(b []byte, c *Call, result any) []byte {
 // AppendFrame appends an SSE frame with an entry to b: "id: <seq>", "data: <reply>" and an empty line. The entry is put
 // into the dialect once and shared. OLD has a frame for each of what an entry of v1.0 may hold at once, and no ids.
 func AppendFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
+	if c.Dialect != NEW || c.REST {
+		return appendOtherFrame(b, c, e)
+	}
+	b = strconv.AppendInt(append(b, "id: "...), e.Seq, 10)
+	b = append(b, "\ndata: "...)
+	b = append(appendHead(b, c.ID), `,"result":`...)
+	b = append(b, e.JSON...)
+	return append(b, "}\n\n"...), nil
+}
+
+// appendOtherFrame is for all but JSON-RPC of NEW.
+func appendOtherFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
 	result := e.JSON
 	switch c.Dialect {
 	case NEW:
