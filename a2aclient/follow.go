@@ -3,6 +3,7 @@ package a2aclient
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"parley/a2a"
@@ -175,15 +176,20 @@ func (f *follower) subscribed(ctx context.Context, resume string) error {
 }
 
 // rung follows a subscription that does not say where it begins (before v1.0 none does). What it carries cannot be told
-// from what is known already, so it serves as a bell: when it moves, the task is looked at.
+// from what is known already, so it serves as a bell: when it moves, the task is looked at. Only of a task that is not kept
+// beyond its end is the end taken from here.
 func (f *follower) rung(ctx context.Context, x answer) error {
 	bell := make(chan struct{}, 1)
 	over := make(chan struct{})
+	var end atomic.Pointer[a2a.StatusUpdate]
 	go func() {
 		defer close(over)
-		for _, err := range x.events() {
+		for fr, err := range x.events() {
 			if err != nil {
 				return
+			}
+			if e, ok := fr.event.(*a2a.StatusUpdate); ok && e.Status.State.Terminal() {
+				end.Store(e)
 			}
 			select {
 			case bell <- struct{}{}:
@@ -196,7 +202,25 @@ func (f *follower) rung(ctx context.Context, x answer) error {
 		<-over
 	}()
 	for {
-		if err := f.look(ctx); err != nil || f.done {
+		err := f.look(ctx)
+		if f.begun() && errors.Is(err, a2a.ErrTaskNotFound) {
+			if end.Load() == nil { // which may be on its way
+				timer := time.NewTimer(f.c.o.PollMin)
+				select {
+				case <-over:
+				case <-timer.C:
+				case <-ctx.Done():
+				}
+				timer.Stop()
+			}
+			if e := end.Load(); e != nil {
+				f.take(ctx, e)
+			}
+			if f.done {
+				return nil
+			}
+		}
+		if err != nil || f.done {
 			return err
 		}
 		timer := time.NewTimer(f.c.o.PollMax)

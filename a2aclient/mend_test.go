@@ -51,6 +51,32 @@ func TestMendedBeforeV1(t *testing.T) {
 	}
 }
 
+// Some agents forget a task when it ends (trpc-a2a-go v0.2, when it is stopped): then what the subscription said counts.
+func TestTaskForgottenAtItsEnd(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	a := newAgent(t, map[string]func(*turn){
+		"tasks/get": func(t *turn) {
+			if gone.Load() {
+				t.fail(-32001, "Task not found")
+				return
+			}
+			t.result(`{"kind":"task","id":"T","contextId":"C","status":{"state":"working"}}`)
+		},
+		"tasks/resubscribe": func(t *turn) {
+			t.open()
+			t.frames(`{"kind":"status-update","taskId":"T","contextId":"C","status":{"state":"working"},"final":false}`)
+			gone.Store(true)
+			t.frames(`{"kind":"status-update","taskId":"T","contextId":"C","status":{"state":"canceled"},"final":true}`)
+			t.until()
+		},
+	})
+	got := collect(t, a.client("0.3", nil).Await(ctx(t), "T"))
+	if got.err != nil || got.task.Status.State != a2a.TaskStateCanceled {
+		t.Errorf("%v", got)
+	}
+}
+
 // Whatever an agent answers to a subscription that it refuses, the task is then looked at until it ends.
 func TestSubscriptionRefused(t *testing.T) {
 	t.Parallel()
