@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,9 +203,23 @@ func TestGRPCOutbound(t *testing.T) {
 		_ = s.Stop(ctx)
 	})
 	p := start(t)
+	// Its card names nothing else, and in the form that gRPC has for addresses.
+	card.Version, card.Description = "1", "Somebody else's."
+	card.Skills = []a2a.AgentSkill{{ID: "x", Name: "X", Description: "Nothing much", Tags: []string{"zymurgy"}}}
+	card.Interfaces = []a2a.AgentInterface{{URL: ln.Addr().String(), Binding: a2a.BindingGRPC, Version: "1.0"}}
+	only := httptest.NewServer(a2aserver.NewHandler(outside.agent, cardOf(card), nil))
+	t.Cleanup(only.Close)
+	p.connect(&peer{url: only.URL + "/"}, "only", nil)
+	if a := verb[app.AgentInfo](p, "agents.show", app.Named{ID: "only"}); a.Speaks != "v1.0 over gRPC" || !slices.Contains(a.Origins, "http://"+ln.Addr().String()) {
+		t.Errorf("an agent that speaks nothing else: %+v", a)
+	}
+	s1 := p.stream("agents/only", envToken, "SendStreamingMessage", say("m", "streamed"))
+	if s1.until("streamed"); <-seen != "" {
+		t.Error("a credential that nobody gave was sent")
+	}
 	p.connect(outside, "outside", nil)
 	for version, want := range map[string]string{"1.0": "v1.0 over gRPC", "0.3": "v0.3 over gRPC"} {
-		at := &a2a.AgentInterface{URL: "http://" + ln.Addr().String(), Binding: a2a.BindingGRPC, Version: version}
+		at := &a2a.AgentInterface{URL: ln.Addr().String(), Binding: a2a.BindingGRPC, Version: version}
 		if a := verb[app.AgentInfo](p, "agents.speak", app.SpeakAgent{ID: "outside", At: at}); a.Speaks != want {
 			t.Errorf("%s: speaks %s", version, a.Speaks)
 		}

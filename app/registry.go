@@ -312,7 +312,7 @@ func (r *registry) chosen(ctx context.Context, at *a2a.AgentInterface) ([]string
 	if at.Version == "0.1" && at.Binding != a2a.BindingJSONRPC {
 		return nil, bad("A2A 0.1 is spoken over JSON-RPC only.", "Choose JSON-RPC, or a later version.")
 	}
-	o, err := card.Origin(at.URL)
+	o, err := card.Origin(card.Address(at))
 	if err != nil {
 		return nil, bad("That is no address of an agent.", "Type one that begins with https:// or http://.")
 	}
