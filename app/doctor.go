@@ -55,6 +55,9 @@ func (a *App) doctor(ctx context.Context) []Check {
 	} else {
 		add("page", nil, "%s", a.pageURL)
 		add("A2A", nil, "%s", a.ready.A2A)
+		if a.ready.GRPC != "" {
+			add("gRPC", nil, "%s", a.ready.GRPC)
+		}
 	}
 	agents, err := a.store.ListAgents(ctx)
 	add("agents", err, "%d known", len(agents))
