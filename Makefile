@@ -50,6 +50,7 @@ crash: ## CYCLES (200) times kill -9 under load, then compare with what was ackn
 
 interop: interop-deps ## other makers' SDKs against our agents, and our client against theirs; ARGS=-update writes docs/interop.md
 	go test -tags $(TAGS),interop -count=1 -parallel=8 -timeout=15m $(if $(CI),-v) ./interop $(ARGS)
+	go test -tags $(TAGS),interop -count=1 $(if $(CI),-v) ./interop/sign
 
 interop-deps: ## install the peers of interop: npm packages and Python environments, by their lock files
 	@build/deps.sh peers
