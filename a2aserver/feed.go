@@ -193,7 +193,7 @@ func (f *feed) begin(after int64, entries []*a2a.Entry) (_ []*a2a.Entry, began i
 		history = f.call.Send.Configuration.HistoryLength
 	}
 	if t, ok := event.(*a2a.Task); ok {
-		if history == nil {
+		if history == nil || f.call.Dialect == wire.OLD { // whose streams show none
 			return entries, 0, nil
 		}
 		t = copyTask(t)

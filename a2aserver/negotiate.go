@@ -102,7 +102,8 @@ func reservedTenant(name string) bool {
 // its skills.
 func negotiateModes(r *a2a.SendRequest, card *a2a.AgentCard) error {
 	in, out := card.DefaultInputModes, card.DefaultOutputModes
-	if i := slices.IndexFunc(card.Skills, func(s a2a.AgentSkill) bool { return s.ID == skillID(r) }); i >= 0 {
+	skill := skillID(r)
+	if i := slices.IndexFunc(card.Skills, func(s a2a.AgentSkill) bool { return s.ID == skill }); i >= 0 {
 		if s := &card.Skills[i]; len(s.InputModes) > 0 {
 			in = s.InputModes
 		}
@@ -130,15 +131,23 @@ func negotiateModes(r *a2a.SendRequest, card *a2a.AgentCard) error {
 
 // skillID is the skill a request names in its metadata.
 func skillID(r *a2a.SendRequest) string {
-	for _, m := range []a2a.Metadata{r.Metadata, r.Message.Metadata} {
-		var v struct {
-			SkillID string `json:"skillId"`
-		}
-		if len(m) > 0 && json.Unmarshal(m, &v) == nil && v.SkillID != "" {
-			return v.SkillID
-		}
+	if id := skillIn(r.Metadata); id != "" {
+		return id
 	}
-	return ""
+	return skillIn(r.Message.Metadata)
+}
+
+func skillIn(m a2a.Metadata) string {
+	if len(m) == 0 {
+		return ""
+	}
+	var v struct {
+		SkillID string `json:"skillId"`
+	}
+	if json.Unmarshal(m, &v) != nil {
+		return ""
+	}
+	return v.SkillID
 }
 
 // partMode is the media type of a part; "" when it cannot be told.

@@ -44,7 +44,7 @@ func (a *asked) find(do func(id string) error) error {
 	given := a.call.TaskID()
 	named := oldTaskID(a.o.Agent, a.principal, given)
 	first, second := named, given
-	if ours(given) { // saves a look, nothing else
+	if ours(given) { // more likely than not
 		first, second = given, named
 	}
 	found := first
@@ -65,17 +65,18 @@ func (a *asked) find(do func(id string) error) error {
 // already, or of one that begins when there is none.
 func (a *asked) nameTask(ctx context.Context) error {
 	given := a.call.TaskID()
-	_, err := a.tasks.Task(ctx, a.principal, &a2a.GetRequest{ID: given, HistoryLength: new(int)})
-	switch {
-	case err == nil:
-		a.call.AsOLD(given)
-		a.call.Send.NewTask = false
-	case errors.Is(err, a2a.ErrTaskNotFound):
-		a.call.AsOLD(oldTaskID(a.o.Agent, a.principal, given))
-		a.call.Send.NewTask = true
-	default:
-		return err
+	if ours(given) {
+		_, err := a.tasks.Task(ctx, a.principal, &a2a.GetRequest{ID: given, HistoryLength: new(int)})
+		if err == nil {
+			a.call.AsOLD(given)
+			a.call.Send.NewTask = false
+		}
+		if !errors.Is(err, a2a.ErrTaskNotFound) {
+			return err
+		}
 	}
+	a.call.AsOLD(oldTaskID(a.o.Agent, a.principal, given))
+	a.call.Send.NewTask = true
 	return nil
 }
 
