@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"pgregory.net/rapid"
 
 	"parley/a2a"
 	"parley/a2a/wire"
+	"parley/a2a/wiretest"
 )
 
 var code = a2a.OAuthFlow{
@@ -154,4 +156,37 @@ func TestCards(t *testing.T) {
 		}
 	}
 	golden(t, "cards.txtar", files)
+}
+
+// TestCardsSurvive: a card is in every form what it was, but for the interfaces of other versions.
+func TestCardsSurvive(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		card := wiretest.Card().Draw(t, "card")
+		v03 := card
+		v03.Interfaces = slices.DeleteFunc(slices.Clone(card.Interfaces), func(in a2a.AgentInterface) bool { return in.Version != "0.3" })
+		if len(v03.Interfaces) == 0 { // better than none
+			for _, in := range card.Interfaces {
+				in.Version = "0.3"
+				v03.Interfaces = append(v03.Interfaces, in)
+			}
+		}
+		v01 := v03
+		if i := slices.IndexFunc(v03.Interfaces, func(in a2a.AgentInterface) bool { return in.Binding == a2a.BindingJSONRPC }); i > 0 {
+			main := v03.Interfaces[i]
+			v01.Interfaces = slices.Insert(slices.Delete(slices.Clone(v03.Interfaces), i, i+1), 0, main)
+		}
+		for form, want := range map[wire.CardForm]*a2a.AgentCard{
+			wire.CardNEW: &card, wire.CardSuperset: &card, wire.CardBareLists: &card, wire.CardMID: &v03, wire.CardOLD: &v01,
+		} {
+			b := wire.AppendCard(nil, form, &card)
+			got, _, err := wire.DecodeCard(b)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, b)
+			}
+			if diff := cmp.Diff(want, got, same); diff != "" {
+				t.Fatalf("form %d: %s\n%s", form, b, diff)
+			}
+		}
+	})
 }

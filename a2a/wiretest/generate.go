@@ -64,6 +64,77 @@ func Push() *rapid.Generator[a2a.PushConfig] {
 	})
 }
 
+// Card generates a card. Every scheme of OAuth 2.0 has one flow, none of them deviceCode, and no two interfaces have the same
+// address: what else there is, v1.0 and v0.3 cannot both say.
+func Card() *rapid.Generator[a2a.AgentCard] {
+	return rapid.Custom(func(t *rapid.T) a2a.AgentCard {
+		c := a2a.AgentCard{
+			Name: id(t), Description: maybe(t, text), Version: maybe(t, id), DocumentationURL: maybe(t, id), IconURL: maybe(t, id),
+			DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: append(list(t, 2, id), "image/png"),
+			Capabilities: a2a.AgentCapabilities{Streaming: flip(t), PushNotifications: flip(t), ExtendedAgentCard: flip(t)},
+		}
+		if flip(t) {
+			c.Provider = &a2a.AgentProvider{Organization: id(t), URL: maybe(t, id)}
+		}
+		for i := range rapid.IntRange(1, 4).Draw(t, "interfaces") {
+			c.Interfaces = append(c.Interfaces, a2a.AgentInterface{
+				URL: "https://a.example/" + strconv.Itoa(i), Tenant: maybe(t, id), Version: rapid.SampledFrom([]string{"1.0", "0.3"}).Draw(t, "version"),
+				Binding: rapid.SampledFrom([]string{a2a.BindingJSONRPC, a2a.BindingREST, a2a.BindingGRPC}).Draw(t, "binding"),
+			})
+		}
+		c.Capabilities.Extensions = list(t, 2, func(t *rapid.T) a2a.AgentExtension {
+			return a2a.AgentExtension{URI: id(t), Description: maybe(t, text), Required: flip(t), Params: metadata(t)}
+		})
+		c.SecuritySchemes = map[string]a2a.SecurityScheme{}
+		for range rapid.IntRange(0, 3).Draw(t, "schemes") {
+			c.SecuritySchemes[id(t)] = scheme(t)
+		}
+		requirements := func(t *rapid.T) a2a.SecurityRequirement {
+			r := a2a.SecurityRequirement{}
+			for name := range c.SecuritySchemes {
+				if len(r) == 0 { // with more, the draws would depend on the order of a map
+					r[name] = list(t, 2, text)
+				}
+			}
+			return r
+		}
+		if len(c.SecuritySchemes) < 2 {
+			c.SecurityRequirements = list(t, 2, requirements)
+		}
+		c.Skills = list(t, 2, func(t *rapid.T) a2a.AgentSkill {
+			return a2a.AgentSkill{
+				ID: id(t), Name: id(t), Description: maybe(t, text), Tags: list(t, 2, text), Examples: list(t, 2, text), InputModes: list(t, 2, id), OutputModes: list(t, 2, id),
+			}
+		})
+		c.Signatures = list(t, 1, func(t *rapid.T) a2a.AgentCardSignature {
+			return a2a.AgentCardSignature{Protected: id(t), Signature: id(t), Header: metadata(t)}
+		})
+		return c
+	})
+}
+
+func scheme(t *rapid.T) a2a.SecurityScheme {
+	s := a2a.SecurityScheme{Description: maybe(t, text)}
+	switch s.Kind = rapid.SampledFrom([]a2a.SchemeKind{a2a.SchemeAPIKey, a2a.SchemeHTTP, a2a.SchemeOAuth2, a2a.SchemeOpenIDConnect, a2a.SchemeMutualTLS}).Draw(t, "kind"); s.Kind {
+	case a2a.SchemeAPIKey:
+		s.Name, s.Location = id(t), rapid.SampledFrom([]string{"header", "query", "cookie"}).Draw(t, "in")
+	case a2a.SchemeHTTP:
+		s.Scheme, s.BearerFormat = id(t), maybe(t, text)
+	case a2a.SchemeOAuth2:
+		f := a2a.OAuthFlow{
+			Kind:             rapid.SampledFrom([]string{"authorizationCode", "clientCredentials", "implicit", "password"}).Draw(t, "flow"),
+			AuthorizationURL: maybe(t, id), TokenURL: id(t), RefreshURL: maybe(t, id),
+		}
+		if flip(t) {
+			f.Scopes = map[string]string{id(t): text(t)}
+		}
+		s.Flows, s.OAuth2MetadataURL = []a2a.OAuthFlow{f}, maybe(t, id)
+	case a2a.SchemeOpenIDConnect:
+		s.OpenIDConnectURL = id(t)
+	}
+	return s
+}
+
 // Message generates a message, possibly without parts.
 func Message() *rapid.Generator[a2a.Message] {
 	return rapid.Custom(func(t *rapid.T) a2a.Message {
