@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 stale() { [ ! -e "$1/$2" ] || [ "$1/$3" -nt "$1/$2" ]; }
 
 npms() {
-	for p in js02 js03 js10; do
+	for p in js02 js03 js10 sign; do
 		stale $p node_modules/.package-lock.json package-lock.json || continue
 		npm ci --prefix $p --ignore-scripts --no-audit --no-fund --loglevel=error
 		touch $p/node_modules/.package-lock.json
@@ -16,7 +16,7 @@ npms() {
 }
 
 venvs() {
-	for p in py02 py03 py10; do
+	for p in py02 py03 py10 sign; do
 		stale $p .venv/.stamp requirements.txt || continue
 		python3 -m venv --clear $p/.venv
 		$p/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $p/requirements.txt
