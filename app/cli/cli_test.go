@@ -157,6 +157,7 @@ func TestScripts(t *testing.T) {
 					return true
 				})
 			},
+			"certified": certified,
 			// serving waits until a program serves the data directory.
 			"serving": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 0 {
