@@ -121,7 +121,7 @@ func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 	d.Description = s.md.HTML(c.Description)
 	for _, i := range c.Interfaces {
 		if i.URL != a.Interface.URL || i.Binding != a.Interface.Binding || i.Version != a.Interface.Version {
-			d.Also = append(d.Also, "also v"+i.Version+" over "+view.Binding(i.Binding))
+			d.Also = append(d.Also, "v"+i.Version+" over "+view.Binding(i.Binding))
 		}
 	}
 	d.Also = slices.Compact(d.Also)
