@@ -15,7 +15,8 @@ import (
 // comments into silent ones.
 type stream struct {
 	*exchange
-	buf []byte
+	buf  []byte  // the frames to be sent
+	lent *[]byte // what buf is given back to; nil while there is nothing to send
 
 	mu      sync.Mutex   // of w
 	started bool         // the reply is a stream
@@ -61,6 +62,7 @@ func (s *stream) close() {
 
 // append adds the frame of an entry to buf.
 func (s *stream) append(e *a2a.Entry) (err error) {
+	s.borrow()
 	if e.JSON == nil { // not in the log
 		event, err := e.Event()
 		if err != nil {
@@ -87,6 +89,7 @@ func (s *stream) end(err error) error {
 	if a2a.KindOf(err) == a2a.KindInternal && s.r.Context().Err() == nil {
 		s.o.Logger.Error("stream failed", "task", s.task, "error", err)
 	}
+	s.borrow()
 	s.buf = wire.AppendErrorFrame(s.buf, s.call, err)
 	s.flush()
 	if s.record != nil {
@@ -106,6 +109,14 @@ func (s *stream) note(seq int64) {
 	s.record.Events[1] = seq
 }
 
+// borrow takes a buffer for the next frames: a silent stream keeps none.
+func (s *stream) borrow() {
+	if s.lent == nil {
+		s.lent = buffers.Get().(*[]byte)
+		s.buf = (*s.lent)[:0]
+	}
+}
+
 // flush sends everything in buf with one write and reports whether the client still takes it.
 func (s *stream) flush() bool {
 	if len(s.buf) == 0 {
@@ -115,9 +126,9 @@ func (s *stream) flush() bool {
 	defer s.mu.Unlock()
 	s.begun()
 	ok := s.send(s.buf)
-	if s.buf = s.buf[:0]; cap(s.buf) > maxIdleBuffer {
-		s.buf = nil
-	}
+	*s.lent = s.buf
+	putBuffer(s.lent)
+	s.buf, s.lent = nil, nil
 	return ok
 }
 
@@ -139,9 +150,6 @@ func (s *stream) begun() {
 	header["Cache-Control"] = noCache
 	header["X-Accel-Buffering"] = noBuffering
 }
-
-// maxIdleBuffer is what a silent stream may keep for its next event.
-const maxIdleBuffer = 2 << 10
 
 var (
 	streamType  = []string{"text/event-stream"}

@@ -200,6 +200,7 @@ func (c *change) intend(ctx context.Context, cmd *engine.Send, m *a2a.Message) e
 		}
 	}
 	c.log(s)
+	s.Message = nil // m is the same
 	r.intent, r.message = s, m
 	r.sent = cmd.ID()
 	if r.fold != nil && cmd.Turn > 1 && cmd.Attempt == 1 && cmd.Repeat == 0 {
