@@ -90,7 +90,7 @@ func (c *Client) attempt(op wire.Op, first bool, f func(wire.Dialect) error) err
 		return f(s.dialect)
 	case s.proven():
 		err := f(s.dialect)
-		if op != wire.OpSend || !first || !unknownMethod(err) {
+		if op != wire.OpSend || !first || !c.unknown(err) {
 			return err
 		}
 		// There is no agent without this method: it was replaced by one that speaks something else.
@@ -162,8 +162,19 @@ func (c *Client) understood(err error, first bool) bool {
 	if err == nil {
 		return true
 	}
-	_, ok := protocol(err)
+	ae, ok := protocol(err)
+	if ok && ae.Kind == a2a.KindTaskNotFound && c.binding != a2a.BindingJSONRPC {
+		return false // it may be the address that was not found
+	}
 	return ok && !c.wrongDialect(err, first)
+}
+
+// unknown reports whether err, of a first message, says that the agent does not know how messages are sent: over JSON-RPC
+// the method, over HTTP+JSON the address.
+func (c *Client) unknown(err error) bool {
+	var e *Error
+	return unknownMethod(err) || c.binding == a2a.BindingREST && c.wrongDialect(err, true) && errors.As(err, &e) &&
+		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed)
 }
 
 func unknownMethod(err error) bool {

@@ -124,6 +124,19 @@ func TestVerdictIsForgotten(t *testing.T) {
 	if a.called() != "message/send SendMessage SendMessage" || len(learned) != 1 || learned[0].Dialect != wire.NEW {
 		t.Errorf("called %s, learned %+v", a.called(), learned)
 	}
+	// Over HTTP+JSON it is the address.
+	r := newREST(t, map[string]func(*turn){"POST /v1/message:send": func(t *turn) { t.body(200, protoTask) }})
+	c = r.at(a2a.AgentInterface{URL: r.URL, Binding: "HTTP+JSON", Version: "1.0"}, &a2aclient.Options{
+		Verdict: &a2aclient.Verdict{Dialect: wire.NEW, Binding: "HTTP+JSON", By: a2aclient.ByAnswer},
+	})
+	for range 2 {
+		if _, err := c.Send(ctx(t), hello()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.called() != "POST /message:send POST /v1/message:send POST /v1/message:send" || c.Speaks().Dialect != wire.PROTO {
+		t.Errorf("called %s, %+v", r.called(), c.Speaks())
+	}
 	// Another operation that the agent lacks is no such sign.
 	b := newAgent(t, map[string]func(*turn){"SendMessage": func(t *turn) { t.result(task("COMPLETED")) }})
 	c = b.client("1.0", nil)

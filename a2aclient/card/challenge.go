@@ -12,6 +12,9 @@ type Challenge struct {
 	Token  string            // of a scheme that carries one value instead of parameters
 }
 
+// SchemeCertificate is the Scheme of a Challenge by TLS itself: a server that wants a client certificate.
+const SchemeCertificate = "Certificate"
+
 // Challenges reads every WWW-Authenticate header of h. What it cannot make sense of it leaves out.
 func Challenges(h http.Header) []Challenge {
 	var out []Challenge

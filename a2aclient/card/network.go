@@ -60,6 +60,11 @@ func Broken(ctx context.Context, u *url.URL, err error, sent bool) error {
 		e.Kind = KindRefused
 		e.What = fmt.Sprintf("Nothing answers at %s: the connection was refused.", host)
 		e.Do = "Check that the agent is running, and the port in its address."
+	case wantsCertificate(err):
+		e.Kind, e.Where, e.Retry, e.MayHaveRun = KindUnauthenticated, WhereSignIn, false, false
+		e.Challenges = []Challenge{{Scheme: SchemeCertificate}}
+		e.What = fmt.Sprintf("%s talks only to clients that show a certificate.", host)
+		e.Do = "Give this agent a client certificate that it accepts."
 	case isTLS(err):
 		e.Kind, e.Retry = KindTLS, false
 		e.What = fmt.Sprintf("No secure connection could be made to %s: %s.", host, tlsReason(err))
@@ -114,6 +119,12 @@ func isTLS(err error) bool {
 		errors.As(err, &invalid) || errors.As(err, &name) ||
 		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") ||
 		strings.Contains(err.Error(), "TLS handshake")
+}
+
+// wantsCertificate reports whether a server broke off because the client showed no certificate: an alert of TLS 1.3
+// (RFC 8446 section 6.2), which crypto/tls has no type for. The request was not looked at.
+func wantsCertificate(err error) bool {
+	return strings.HasSuffix(err.Error(), "remote error: tls: certificate required")
 }
 
 func tlsReason(err error) string {
