@@ -71,8 +71,8 @@ func readCancel(r *jsontext.Reader, q *a2a.CancelRequest) {
 	}
 }
 
-// readSend reports whether the request says if it waits for the answer.
-func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) (waits bool) {
+// readSend reports whether there is a configuration that does not say if the request waits for its answer.
+func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) (silent bool) {
 	id := "" // some write it beside the message
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -83,7 +83,7 @@ func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) (wait
 		case "messageId":
 			id = r.String()
 		case "configuration":
-			waits = readConfiguration(r, &s.Configuration)
+			silent = !readConfiguration(r, &s.Configuration)
 		case "metadata":
 			s.Metadata = r.RawObject()
 		default:
@@ -96,10 +96,11 @@ func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) (wait
 	if s.Message.Role == "" {
 		s.Message.Role = a2a.RoleUser
 	}
-	return waits
+	return silent
 }
 
-func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) (waits bool) {
+// readConfiguration reports whether it says if the request waits.
+func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) (said bool) {
 	*c = a2a.SendConfiguration{}
 	for r.Object(); r.Member(); {
 		switch string(r.Name()) {
@@ -110,14 +111,14 @@ func readConfiguration(r *jsontext.Reader, c *a2a.SendConfiguration) (waits bool
 		case "historyLength":
 			c.HistoryLength = readLength(r)
 		case "returnImmediately":
-			c.ReturnImmediately, waits = r.Bool(), true
+			c.ReturnImmediately, said = r.Bool(), true
 		case "blocking":
-			c.ReturnImmediately, waits = !r.Bool(), true
+			c.ReturnImmediately, said = !r.Bool(), true
 		default:
 			r.Skip()
 		}
 	}
-	return waits
+	return said
 }
 
 func readLength(r *jsontext.Reader) *int {

@@ -26,16 +26,14 @@ func (protoFamily) details() bool { return true }
 func (protoFamily) readParams(r *jsontext.Reader, c *Call) {
 	switch c.Op {
 	case OpSend, OpStream:
-		waits := readSend(r, c.Send, readProtoPart)
+		silent := readSend(r, c.Send, readProtoPart)
 		restoreReferences(&c.Send.Message)
-		// What is zero cannot be told from what is absent. No limit is meant; and who has a webhook does not wait.
+		// What is zero cannot be told from what is absent: no limit is meant, and not to wait.
 		config := &c.Send.Configuration
 		if n := config.HistoryLength; n != nil && *n == 0 {
 			config.HistoryLength = nil
 		}
-		if !waits && config.Push != nil {
-			config.ReturnImmediately = true
-		}
+		config.ReturnImmediately = config.ReturnImmediately || silent
 	case OpCancel:
 		id := c.Cancel.ID
 		readCancel(r, c.Cancel)

@@ -195,12 +195,12 @@ func TestRESTParams(t *testing.T) {
 	}
 }
 
-// TestBlocking: in ProtoJSON an absent blocking cannot be told from false, so that who wants to be told by a webhook does not
-// wait, and everybody else does.
+// TestBlocking: in ProtoJSON an absent blocking is false, and not written by those who do not want to wait; only without any
+// configuration is nothing said.
 func TestBlocking(t *testing.T) {
 	t.Parallel()
 	for configuration, immediately := range map[string]bool{
-		``: false, `,"configuration":{}`: false, `,"configuration":{"blocking":true}`: false, `,"configuration":{"blocking":false}`: true,
+		``: false, `,"configuration":null`: false, `,"configuration":{}`: true, `,"configuration":{"acceptedOutputModes":[]}`: true, `,"configuration":{"blocking":null}`: true, `,"configuration":{"blocking":true}`: false, `,"configuration":{"blocking":false}`: true,
 		`,"configuration":{"pushNotification":{"url":"u"}}`: true, `,"configuration":{"blocking":true,"pushNotification":{"url":"u"}}`: false,
 	} {
 		call, err := wire.DecodeREST("POST", "/v1/message:send", nil, []byte(strings.TrimSuffix(protoBody, "}")+configuration+"}"))
