@@ -69,6 +69,8 @@ func challenged(f *orchestrator.Fault) view.SecretKind {
 			return view.SecretKind{Kind: "basic"}
 		case "Bearer":
 			return view.SecretKind{Kind: "bearer"}
+		case "Certificate":
+			return view.SecretKind{Kind: "cert"}
 		case "ApiKey":
 			return view.SecretKind{Kind: "key", Header: c.Name, Location: c.Location}
 		}

@@ -45,6 +45,7 @@ func TestCheck36ChallengeOpensForm(t *testing.T) {
 	for selected, f := range map[string]*orchestrator.Fault{
 		`<option value="basic" selected`:  refused(orchestrator.Challenge{Scheme: "Negotiate"}, orchestrator.Challenge{Scheme: "Basic"}),
 		`<option value="bearer" selected`: refused(orchestrator.Challenge{Scheme: "Bearer"}),
+		`<option value="cert" selected`:   refused(orchestrator.Challenge{Scheme: "Certificate"}),
 		`<option value="key" selected`:    refused(orchestrator.Challenge{Scheme: "ApiKey", Name: "X-Their-Key", Location: "cookie"}),
 	} {
 		w.who.fails(f)

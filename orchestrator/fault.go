@@ -17,7 +17,7 @@ type Fault struct {
 
 // Challenge is a way to sign in that a server asks for (WWW-Authenticate, RFC 9110 section 11.6.1), as it says itself.
 type Challenge struct {
-	Scheme   string `json:"scheme"`             // "Basic", "Bearer", "ApiKey"; others as they were written
+	Scheme   string `json:"scheme"`             // "Basic", "Bearer", "ApiKey", "Certificate"; others as they were written
 	Name     string `json:"name,omitempty"`     // ApiKey: of the header, parameter or cookie; only a person can know that it is right
 	Location string `json:"location,omitempty"` // ApiKey: header, query or cookie
 }
