@@ -252,8 +252,10 @@ func TestGRPCOtherGeneration(t *testing.T) {
 		dialect  wire.Dialect
 		thinksIt bool
 	}{
-		{newer, "1.0", "v1", wire.NEW, true}, {newer, "0.3", "v1", wire.NEW, false},
-		{older, "0.3", "v0.3", wire.PROTO, true}, {older, "1.0", "v0.3", wire.PROTO, false},
+		{newer, "1.0", "v1", wire.NEW, true},
+		{newer, "0.3", "v1", wire.NEW, false},
+		{older, "0.3", "v0.3", wire.PROTO, true},
+		{older, "1.0", "v0.3", wire.PROTO, false},
 	} {
 		client := rpcClient(t, serveRPC(t, c.service), c.card, nil)
 		e, err := client.Send(t.Context(), hello())

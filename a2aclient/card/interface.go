@@ -185,7 +185,7 @@ func absolute(s string, base *url.URL, field string) (*url.URL, *Error) {
 
 // operations are the paths that servers put behind their own address; a card that names one of them means the address.
 var operations = []string{
-	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/card", "/message:send", "/message:stream", "/extendedAgentCard",
+	"/v1/message:send", "/v1/message:stream", "/message:send", "/message:stream",
 	"/.well-known/agent-card.json", "/.well-known/agent.json",
 }
 
