@@ -896,7 +896,7 @@ func TestPushHandshake(t *testing.T) {
 		"forbidden":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, false},
 		"gone":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, false},
 		"broken":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, false},
-		"elsewhere":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", 302) }, false},
+		"elsewhere":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) }, false},
 		"not serving": {nil, false},
 	} {
 		asked := 0

@@ -63,7 +63,7 @@ func TestBadInput(t *testing.T) {
 		"a page of 0":       {request("ListTasks", `{"pageSize":-1}`), 200, "-32602", nil},
 		"a page token":      {request("ListTasks", `{"pageToken":"x"}`), 200, "-32602", nil},
 		"wrong version":     {request("ListTasks", "{}"), 200, "-32009", []string{"A2A-Version", "9.9"}},
-		"push":              {request("CreateTaskPushNotificationConfig", `{"taskId":"x","url":"https://example.com"}`), 200, "-32003", nil},
+		"push":              {request("CreateTaskPushNotificationConfig", `{"taskId":"x","url":"https://example.com"}`), 200, "-32001", nil},
 		"old, unknown task": {request("tasks/get", about("nothing")), 200, "-32001", nil},
 		"old, no parts":     {request("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[]}}`), 200, "-32602", nil},
 		"no UTF-8":          {message("[{\"text\":\"\xff\"}]"), 200, "-32700", nil},

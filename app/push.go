@@ -92,28 +92,31 @@ func (s *pushStore) Put(ctx context.Context, r *a2aserver.PushRow, most int) err
 	return err
 }
 
-// row reads a registration. One whose secrets cannot be opened, because the key has been lost, is dead: it is shown, and
-// whoever made it has to make it again.
-func (s *pushStore) row(p *sqlite.Push) (*a2aserver.PushRow, error) {
+// row reads a registration. One that cannot be read, as when the key to its secrets has been lost, is dead: it is shown,
+// and whoever made it has to make it again.
+func (s *pushStore) row(p *sqlite.Push) *a2aserver.PushRow {
 	var b pushBody
-	if err := json.Unmarshal(p.Body, &b); err != nil {
-		return nil, err
-	}
+	damaged := json.Unmarshal(p.Body, &b)
+	b.Config.TaskID, b.Config.ID = p.Task, p.ID
 	r := &a2aserver.PushRow{
 		PushProgress: a2aserver.PushProgress{
 			UID: p.UID, Seq: p.Seq, State: a2aserver.PushState(p.State), Attempts: p.Attempts, Next: p.Next, Status: p.Status, Error: p.Error,
 		},
 		Scope: p.Scope, Principal: p.Principal, Config: b.Config, Dialect: b.Dialect, ClientTaskID: b.ClientTaskID, Created: p.Created,
 	}
-	if b.Sealed != nil {
+	switch {
+	case damaged != nil:
+		r.State, r.Error = a2aserver.PushDead, "what was stored of it is damaged"
+	case b.Sealed != nil && b.Config.Authentication != nil:
 		secret, err := s.seal.Open(nil, nil, b.Sealed, []byte(p.UID))
 		if err == nil {
 			r.Config.Authentication.Credentials = string(secret)
-		} else if r.State == a2aserver.PushLive {
-			r.State, r.Error = a2aserver.PushDead, "its credentials cannot be read any more: Parley's key is another now"
+			break
 		}
+		r.State, r.Error = a2aserver.PushDead, "its credentials cannot be read any more: Parley's key is another now"
+		r.Config.Authentication = &a2a.PushAuthentication{Scheme: "lost"} // which nothing is sent with
 	}
-	return r, nil
+	return r
 }
 
 func (s *pushStore) Rows(ctx context.Context, task string) ([]*a2aserver.PushRow, error) {
@@ -123,9 +126,7 @@ func (s *pushStore) Rows(ctx context.Context, task string) ([]*a2aserver.PushRow
 	}
 	rows := make([]*a2aserver.PushRow, len(all))
 	for i, p := range all {
-		if rows[i], err = s.row(p); err != nil {
-			return nil, err
-		}
+		rows[i] = s.row(p)
 	}
 	return rows, nil
 }
@@ -153,7 +154,7 @@ func (s *pushStore) Open(ctx context.Context) iter.Seq2[*a2aserver.PushRow, erro
 		for p, err := range s.db.OpenPushes(ctx) {
 			var r *a2aserver.PushRow
 			if err == nil {
-				r, err = s.row(p)
+				r = s.row(p)
 			}
 			if !yield(r, err) || err != nil {
 				return
