@@ -129,12 +129,6 @@ func lfTask(state lf.TaskState, text string) *lf.Task {
 	return t
 }
 
-func lfStatus(state lf.TaskState) *lf.StreamResponse {
-	return &lf.StreamResponse{Payload: &lf.StreamResponse_StatusUpdate{StatusUpdate: &lf.TaskStatusUpdateEvent{
-		TaskId: "T1", ContextId: "C1", Status: &lf.TaskStatus{State: state},
-	}}}
-}
-
 func lfChunk(text string) *lf.StreamResponse {
 	return &lf.StreamResponse{Payload: &lf.StreamResponse_ArtifactUpdate{ArtifactUpdate: &lf.TaskArtifactUpdateEvent{
 		TaskId: "T1", ContextId: "C1", Append: true, Artifact: &lf.Artifact{ArtifactId: "a", Parts: []*lf.Part{{Content: &lf.Part_Text{Text: text}}}},

@@ -74,7 +74,6 @@ func NewGRPC(own *Handler, o *GRPCOptions) *GRPC {
 		grpc.MaxHeaderListSize(uint32(a2a.Limits.Header)),
 		grpc.MaxConcurrentStreams(uint32(a2a.Limits.ConnectionsPerPrincipal)),
 		grpc.ConnectionTimeout(10 * time.Second),
-		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: g.o.KeepAlive, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.StreamInterceptor(g.protect),
