@@ -20,11 +20,13 @@ func TestCardOLD(t *testing.T) {
 		{"bearer", a2a.SecurityScheme{Kind: a2a.SchemeHTTP, Scheme: "bearer"}, `{"schemes":["Bearer"]}`, a2a.SchemeHTTP},
 		{"basic", a2a.SecurityScheme{Kind: a2a.SchemeHTTP, Scheme: "Basic"}, `{"schemes":["Basic"]}`, a2a.SchemeHTTP},
 		{
-			"key", a2a.SecurityScheme{Kind: a2a.SchemeAPIKey, Location: "query", Name: "k"},
+			"key",
+			a2a.SecurityScheme{Kind: a2a.SchemeAPIKey, Location: "query", Name: "k"},
 			`{"schemes":["ApiKey"],"credentials":"{\"in\":\"query\",\"name\":\"k\"}"}`, a2a.SchemeAPIKey,
 		},
 		{
-			"oauth", a2a.SecurityScheme{Kind: a2a.SchemeOAuth2, Flows: []a2a.OAuthFlow{{
+			"oauth",
+			a2a.SecurityScheme{Kind: a2a.SchemeOAuth2, Flows: []a2a.OAuthFlow{{
 				Kind: "authorizationCode", AuthorizationURL: "https://a.example/", TokenURL: "https://t.example/", Scopes: map[string]string{"r": "read"},
 			}}},
 			`{"schemes":["OAuth2"],"credentials":"{\"tokenUrl\":\"https://t.example/\",\"authorizationUrl\":\"https://a.example/\",\"scopes\":{\"r\":\"read\"}}"}`,

@@ -114,7 +114,8 @@ func TestCards(t *testing.T) {
 	older.Interfaces = []a2a.AgentInterface{{URL: "https://p.example/", Binding: a2a.BindingJSONRPC, Version: "0.3"}}
 	tenants := plain // v0.3 has them over HTTP+JSON only
 	tenants.Interfaces = []a2a.AgentInterface{
-		{URL: "https://p.example/rest", Binding: a2a.BindingREST, Version: "0.3", Tenant: "acme"}, {URL: "p.example:443", Binding: a2a.BindingGRPC, Version: "0.3"},
+		{URL: "https://p.example/rest", Binding: a2a.BindingREST, Version: "0.3", Tenant: "acme"},
+		{URL: "p.example:443", Binding: a2a.BindingGRPC, Version: "0.3"},
 		{URL: "https://p.example/rpc", Binding: a2a.BindingJSONRPC, Version: "0.3", Tenant: "acme"},
 	}
 	apart := tenants // v0.1 has its own address
