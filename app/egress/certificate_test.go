@@ -177,35 +177,3 @@ func TestCertificateForm(t *testing.T) {
 		t.Error("it printed its key")
 	}
 }
-
-// TestPresent gives gRPC what HTTP would send, for the one origin.
-func TestPresent(t *testing.T) {
-	t.Parallel()
-	const origin = "https://a.example:8443"
-	cert := clientCert(t, "mine")
-	secret := func() string { return canary }
-	e := newEgress(t, nil)
-	present := func(address string, all ...Bound) (Presented, error) {
-		return e.Present(t.Context(), Policy{Credentials: func(context.Context) ([]Bound, error) { return all, nil }}, address)
-	}
-	got, err := present(origin+"/a2a.v1.A2AService/SendMessage",
-		Bound{Origin: origin, Kind: Bearer, Secret: secret}, Bound{Origin: origin, Kind: APIKey, Name: "X-Key", Secret: secret},
-		Bound{Origin: origin, Kind: APIKey, Name: "sid", Location: "cookie", Secret: secret}, Bound{Origin: origin, Kind: Certificate, Cert: cert})
-	if err != nil || got.Cert != cert || len(got.Header) != 3 || got.Header.Get("Authorization") != "Bearer "+canary ||
-		got.Header.Get("X-Key") != canary || got.Header.Get("Cookie") != "sid="+canary {
-		t.Errorf("%v, %v", got.Header, err)
-	}
-	for _, other := range []string{"https://a.example", "http://a.example:8443", "https://b.example:8443"} {
-		got, err := present(other, Bound{Origin: origin, Kind: Bearer, Secret: secret}, Bound{Origin: origin, Kind: Certificate, Cert: cert})
-		if err != nil || len(got.Header) > 0 || got.Cert != nil {
-			t.Errorf("%s was shown %v, %v", other, got, err)
-		}
-	}
-	if _, err := present(origin, Bound{Origin: origin, Kind: APIKey, Name: "key", Location: "query", Secret: secret}); !errors.Is(err, ErrCredential) || strings.Contains(err.Error(), canary) {
-		t.Errorf("a key in the query: %v", err)
-	}
-	locked := errors.New("locked")
-	if _, err := e.Present(t.Context(), Policy{Credentials: func(context.Context) ([]Bound, error) { return nil, locked }}, origin); !errors.Is(err, locked) {
-		t.Errorf("%v", err)
-	}
-}

@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -156,42 +155,6 @@ func denied(name string) bool {
 	}, name) || slices.ContainsFunc([]string{"Access-Control-", "Proxy-", "Sec-", "X-Forwarded-"}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)
 	})
-}
-
-// Presented is what may be shown to one origin by other means than a request over HTTP.
-type Presented struct {
-	Header http.Header      // Authorization, the headers of keys, Cookie; never nil
-	Cert   *tls.Certificate // nil for none
-}
-
-// Present returns what a policy's credentials show to the origin of an address: for gRPC, whose metadata are headers. A
-// key that belongs into the query of a URL cannot be shown in this way: that is an error.
-func (e *Egress) Present(ctx context.Context, p Policy, address string) (Presented, error) {
-	shown := Presented{Header: http.Header{}}
-	if p.Credentials == nil {
-		return shown, nil
-	}
-	bound, err := p.Credentials(ctx)
-	if err != nil {
-		return shown, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
-	if err != nil {
-		return shown, &Refused{Reason: "this is not a web address", Advice: "Check the spelling."}
-	}
-	for _, b := range bound {
-		ok, err := b.Attach(r)
-		switch {
-		case err != nil:
-			return shown, err
-		case ok && b.Kind == Certificate:
-			shown.Cert = b.Cert
-		case ok && b.Kind == APIKey && b.Location == "query":
-			return shown, fmt.Errorf("%w: a key in the address cannot be sent here, only in a header", ErrCredential)
-		}
-	}
-	shown.Header = r.Header
-	return shown, nil
 }
 
 // String, GoString, Format, LogValue and MarshalJSON tell what it is for, never what it is.
