@@ -4,7 +4,7 @@ import * as grpc from '@grpc/grpc-js';
 import express from 'express';
 import { AGENT_CARD_PATH } from '@a2a-js/sdk';
 import {
-  ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
+  ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
   AuthenticatedExtendedCardNotConfiguredError, ContentTypeNotSupportedError, PushNotificationNotSupportedError, TaskNotCancelableError,
   TaskNotFoundError, UnsupportedOperationError, createAuthenticatingFetchWithRetry,
 } from '@a2a-js/sdk/client';
@@ -50,9 +50,7 @@ async function dial({ url, token, binding, extensions }) {
     'HTTP+JSON': () => new RestTransportFactory({ fetchImpl }),
     GRPC: () => new GrpcTransportFactory(),
   };
-  const factory = new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-    transports: [transports[binding]()], cardResolver: resolver, preferredTransports: [binding],
-  }));
+  const factory = new ClientFactory({ transports: [transports[binding]()], cardResolver: resolver });
   const c = await factory.createFromUrl(url);
   const o = (signal) => ({
     signal,

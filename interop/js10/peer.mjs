@@ -6,7 +6,7 @@ import * as grpc from '@grpc/grpc-js';
 import express from 'express';
 import { Role, TaskState, taskStateToJSON } from '@a2a-js/sdk';
 import {
-  ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
+  ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
   createAuthenticatingFetchWithRetry,
 } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
@@ -126,9 +126,7 @@ async function dial({ url, token, binding, extensions }) {
     'HTTP+JSON': () => new RestTransportFactory({ fetchImpl }),
     GRPC: () => new GrpcTransportFactory(),
   };
-  const factory = new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-    transports: [transports[binding]()], cardResolver: resolver, preferredTransports: [binding],
-  }));
+  const factory = new ClientFactory({ transports: [transports[binding]()], cardResolver: resolver });
   const about = await resolver.resolve(url);
   const c = await factory.createFromUrl(url);
   const tenant = '';
