@@ -55,7 +55,9 @@ func newA2APlane(a *App, base, grpc string) (*a2aPlane, error) {
 	a.keys.sign(card, base)
 	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
 		ExtendedCard: func(ctx context.Context, principal string) *a2a.AgentCard {
-			return extendedCard(card, a.agentsFor(ctx, principal))
+			extended := extendedCard(card, a.agentsFor(ctx, principal))
+			a.keys.sign(extended, base)
+			return extended
 		},
 	})
 	p.callers = guard.NewKeys(a.tokens.lookup, &guard.BearerOptions{

@@ -111,12 +111,14 @@ func TestCheck36Credentials(t *testing.T) {
 		"bearer": {
 			`{"httpAuthSecurityScheme":{"scheme":"Bearer"}}`, `Bearer realm="x"`,
 			func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+secret },
-			app.Credential{Kind: "bearer", Secret: secret}, []orchestrator.Challenge{{Scheme: "Bearer"}},
+			app.Credential{Kind: "bearer", Secret: secret},
+			[]orchestrator.Challenge{{Scheme: "Bearer"}},
 		},
 		"basic": {
 			`{"type":"http","scheme":"basic"}`, `Negotiate, basic realm="x", charset="UTF-8"`,
 			func(r *http.Request) bool { u, p, _ := r.BasicAuth(); return u == "mina" && p == secret },
-			app.Credential{Kind: "basic", User: "mina", Secret: secret}, []orchestrator.Challenge{{Scheme: "Negotiate"}, {Scheme: "Basic"}},
+			app.Credential{Kind: "basic", User: "mina", Secret: secret},
+			[]orchestrator.Challenge{{Scheme: "Negotiate"}, {Scheme: "Basic"}},
 		},
 		"header": {
 			`{"apiKeySecurityScheme":{"location":"header","name":"X-Their-Key"}}`, `ApiKey realm="x", in="header", name="X-Their-Key"`,

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -28,7 +29,13 @@ type keys struct {
 	once sync.Once
 	key  *sign.Key
 	jwks []byte // the public half, as it is published
+
+	mu   sync.Mutex
+	made map[[32]byte][]a2a.AgentCardSignature // by the hash of what was signed
 }
+
+// maxMade is how many signed cards are remembered. All are forgotten at once: signing again takes a millisecond.
+const maxMade = 256
 
 // jwksPath is where the public key is published, below our origin.
 const jwksPath = "/.well-known/jwks.json"
@@ -97,20 +104,30 @@ func (k *keys) write(ctx context.Context) error {
 	return vault.WriteFile(filepath.Join(k.data, keyFile), b)
 }
 
-// sign puts our signatures into a card that is served below base, in place of any it has. It is for when a card is made:
-// all the forms it is written in later are covered.
+// sign puts our signatures into a card that is served below base, in place of any it has. All the forms it is written in
+// later are covered. A card that says the same as one before gets the same signatures.
 func (k *keys) sign(card *a2a.AgentCard, base string) {
 	k.open()
 	card.Signatures = nil
 	if k.key == nil {
 		return
 	}
-	list, err := k.key.Sign(wire.AppendCard(nil, wire.CardSuperset, card), base+jwksPath[1:])
+	text := wire.AppendCard(nil, wire.CardSuperset, card)
+	sum := sha256.Sum256(text)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if card.Signatures = k.made[sum]; card.Signatures != nil {
+		return
+	}
+	list, err := k.key.Sign(text, base+jwksPath[1:])
 	if err != nil {
 		k.log.Error("a card could not be signed", "card", card.Name, "err", err)
 		return
 	}
-	card.Signatures = list
+	if k.made == nil || len(k.made) >= maxMade {
+		k.made = map[[32]byte][]a2a.AgentCardSignature{}
+	}
+	k.made[sum], card.Signatures = list, list
 }
 
 // JWT returns a token with these claims, signed by the key that our JWKS publishes; a time.Time is written in seconds.

@@ -56,6 +56,34 @@ func TestCheck39Ours(t *testing.T) {
 	}
 }
 
+// TestExtendedCardSigned reads the card that only callers with a token see, twice: it says more than the public one, is
+// signed for that, and once.
+func TestExtendedCardSigned(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	keys, err := sign.ParseKeys(p.do("GET", p.a2a(".well-known/jwks.json"), "").body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first string
+	for range 2 {
+		r := p.call("", envToken, "GetExtendedAgentCard", "{}")
+		card := r.get("result")
+		v, err := sign.Verify([]byte(card), keys)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, r.body)
+		}
+		if len(v.Unsigned) > 0 || !strings.Contains(card, "writer") {
+			t.Errorf("not covered: %v", v.Unsigned)
+		}
+		if first == "" {
+			first = card
+		} else if card != first {
+			t.Error("signed anew for a request")
+		}
+	}
+}
+
 // TestSigningKeySurvives starts the program twice on one directory.
 func TestSigningKeySurvives(t *testing.T) {
 	t.Parallel()

@@ -173,7 +173,7 @@ func TestCertificateForm(t *testing.T) {
 	var out bytes.Buffer
 	b := Bound{Origin: "https://a.example", Kind: Certificate, Cert: cert}
 	fmt.Fprintf(&out, "%v %+v %#v %s", b, b, b, []Bound{b})
-	if key := cert.PrivateKey.(*ecdsa.PrivateKey); strings.Contains(out.String(), key.D.String()) {
-		t.Error("it printed its key")
+	if got := out.String(); strings.Count(got, b.String()) != 4 || len(got) > 200 {
+		t.Errorf("it printed more than what it is: %s", got)
 	}
 }
