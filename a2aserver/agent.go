@@ -477,11 +477,28 @@ func (a *Agent) Close(ctx context.Context) error {
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer done()
 	stopped := a.await(last, func() bool { return a.turns == 0 })
+	a.settle(last)
 	close(a.closed)
 	if !stopped {
 		return errors.New("some turns did not stop when they were asked to")
 	}
 	return nil
+}
+
+// settle waits until what the last turns said is stored.
+func (a *Agent) settle(ctx context.Context) {
+	a.mu.Lock()
+	all := make([]*live, 0, len(a.tasks))
+	for _, l := range a.tasks {
+		l.refs++
+		a.unpark(l)
+		all = append(all, l)
+	}
+	a.mu.Unlock()
+	for _, l := range all {
+		l.settle(ctx)
+		a.put(l)
+	}
 }
 
 const (

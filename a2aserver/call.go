@@ -197,10 +197,23 @@ func (x *exchange) fail(status int, err error) {
 	if wrong, ok := errors.AsType[*wire.MethodError](err); ok {
 		header.Set("Allow", wrong.Allow)
 	}
+	var b []byte
+	if status == http.StatusOK && x.refusesStream() {
+		setStreamHeader(header)
+		b = wire.AppendErrorFrame(nil, x.call, err)
+	} else {
+		b = wire.AppendCallError(nil, x.call, err, mapping)
+	}
 	x.w.WriteHeader(status)
-	b := wire.AppendCallError(nil, x.call, err, mapping)
 	x.w.Write(b)
 	x.tell(status, b, err)
+}
+
+// refusesStream reports whether the client can read an error in a frame only: over JSON-RPC, those of v0.3 and before take
+// nothing but a stream for a call that asks for one. v1.0 wants a plain reply.
+func (x *exchange) refusesStream() bool {
+	c := x.call
+	return (c.Op == wire.OpStream || c.Op == wire.OpSubscribe) && c.Dialect != wire.NEW && !c.REST
 }
 
 // tell completes the record for the tap.

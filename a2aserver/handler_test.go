@@ -235,6 +235,10 @@ func readReply(t testing.TB, res *http.Response) *reply {
 		t.Fatal(err)
 	}
 	r := &reply{Status: res.StatusCode, Header: res.Header, Body: b}
+	if frame, ok := bytes.CutPrefix(b, []byte("data: ")); ok { // how a stream is refused before v1.0
+		want(t, "type of a frame", res.Header.Get("Content-Type"), "text/event-stream")
+		b = frame
+	}
 	var v struct {
 		Result map[string]any
 		Error  *struct {

@@ -106,6 +106,23 @@ func (l *live) emerged(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// settle waits until all that was added is stored, or cannot be.
+func (l *live) settle(ctx context.Context) {
+	wake := make(chan struct{}, 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.readers = append(l.readers, wake)
+	for l.uncommitted > 0 && l.err == nil && ctx.Err() == nil {
+		l.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+		}
+		l.mu.Lock()
+	}
+	l.readers = slices.DeleteFunc(l.readers, func(c chan struct{}) bool { return c == wake })
+}
+
 // created reports whether the task, or the Message that is its answer, was added.
 func (l *live) created() bool { return l.seq > 0 || l.uncommitted > 0 }
 

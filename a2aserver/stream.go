@@ -145,7 +145,10 @@ func (s *stream) begun() {
 		return
 	}
 	s.started = true
-	header := s.w.Header()
+	setStreamHeader(s.w.Header())
+}
+
+func setStreamHeader(header http.Header) {
 	header["Content-Type"] = streamType
 	header["Cache-Control"] = noCache
 	header["X-Accel-Buffering"] = noBuffering
