@@ -81,7 +81,7 @@ func (s *Server) add(a *agent, root string, o *Options) {
 		{URL: here, Binding: a2a.BindingJSONRPC, Version: "1.0"},
 		{URL: here, Binding: a2a.BindingJSONRPC, Version: "0.3"},
 	}
-	h := &a2aserver.HandlerOptions{Logger: o.Logger}
+	h := &a2aserver.HandlerOptions{Agent: a.name, Logger: o.Logger}
 	if o.Token != "" {
 		a.card.SecuritySchemes = map[string]a2a.SecurityScheme{"bearer": {Kind: a2a.SchemeHTTP, Scheme: "Bearer"}}
 		a.card.SecurityRequirements = []a2a.SecurityRequirement{{"bearer": nil}}
