@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -83,14 +84,11 @@ func signInHref(agent string, f *orchestrator.Fault) string {
 	if agent == "" || f.Where != orchestrator.WhereSignIn {
 		return ""
 	}
-	href := "/agents/" + url.PathEscape(agent)
-	if k := challenged(f); k.Kind != "" {
-		asked := url.Values{"sign-in": {k.Kind}}
-		if k.Kind == "key" {
-			asked.Set("name", k.Header)
-			asked.Set("in", k.Location)
-		}
-		href += "?" + asked.Encode()
+	k := challenged(f)
+	asked := url.Values{"sign-in": {cmp.Or(k.Kind, "bearer")}}
+	if k.Kind == "key" {
+		asked.Set("name", k.Header)
+		asked.Set("in", k.Location)
 	}
-	return href + "#credential"
+	return "/agents/" + url.PathEscape(agent) + "?" + asked.Encode() + "#credential"
 }

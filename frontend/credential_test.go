@@ -66,7 +66,7 @@ func TestCheck36ChallengeOpensForm(t *testing.T) {
 	if href := signInHref("atlas", &orchestrator.Fault{Where: orchestrator.WhereAgent}); href != "" {
 		t.Errorf("a failure that is none of the sign-in leads to %s", href)
 	}
-	if href := signInHref("atlas", refused()); href != "/agents/atlas#credential" {
+	if href := signInHref("atlas", refused()); href != "/agents/atlas?sign-in=bearer#credential" {
 		t.Errorf("without a challenge: %s", href)
 	}
 }
