@@ -14,11 +14,16 @@ func (s *PushSender) Crash() {
 	s.keeper.mu.Unlock()
 }
 
+// Closing reports whether Close was called.
+func (s *PushSender) Closing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
 // Following counts the registrations in memory.
 func (s *PushSender) Following() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.followers)
 }
-
-const IdleTargets = idleTargets

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -488,7 +489,7 @@ func TestPushSchedule(t *testing.T) {
 	want(t, "the last attempt", sum, 75*time.Hour+35*time.Minute+5*time.Second)
 
 	h := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	p := newPusher(t, counting(1), &a2aserver.PushOptions{Retries: a2aserver.PushRetries})
+	p := newPusher(t, counting(1), &a2aserver.PushOptions{Retries: []time.Duration{time.Hour}})
 	for range 8 {
 		p.begin("count", to(h.URL))
 	}
@@ -504,7 +505,7 @@ func TestPushSchedule(t *testing.T) {
 		return err == nil && len(waits) == 8
 	})
 	slices.Sort(waits)
-	if waits[0] > 6*time.Second || waits[0] < 0 || waits[0] == waits[7] {
+	if waits[0] < 47*time.Minute || waits[7] > 72*time.Minute || waits[7]-waits[0] < time.Second {
 		t.Errorf("next attempts in %v", waits)
 	}
 }
@@ -951,6 +952,7 @@ func TestPushClose(t *testing.T) {
 	}
 	over := make(chan error)
 	go func() { over <- p.PushSender.Close(context.Background()) }()
+	eventually(t, "the sender closes", p.Closing)
 	close(held)
 	if err := <-over; err != nil {
 		t.Fatal(err)
@@ -964,4 +966,23 @@ func TestPushClose(t *testing.T) {
 	if got, want := bodies(h.all()), p.events(task); !slices.Equal(got, want) {
 		t.Errorf("%d posts for %d events: some came twice", len(got), len(want))
 	}
+}
+
+// TestPushParked: what waits for its next attempt is a timer: no goroutine, no connection, no task held in memory.
+func TestPushParked(t *testing.T) { // not parallel: it counts goroutines
+	h := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	p := newPusher(t, counting(3), &a2aserver.PushOptions{
+		Retries: []time.Duration{time.Hour},
+		Target: func(*url.URL) (a2aserver.PushTarget, error) {
+			return a2aserver.PushTarget{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Connections: 8}, nil
+		},
+	})
+	before := runtime.NumGoroutine()
+	const n = 400
+	for i := range n {
+		p.events(p.begin("count", to(h.URL+"/"+strconv.Itoa(i))))
+	}
+	h.await(n)
+	eventually(t, "all are parked", func() bool { return runtime.NumGoroutine() < before+20 })
+	want(t, "registrations in memory", p.Following(), n)
 }
