@@ -26,6 +26,13 @@ func (a *Agent) Held() (tasks, claims int) {
 	return len(a.tasks), len(a.claims)
 }
 
+// Turns counts the turns under way.
+func (a *Agent) Turns() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turns
+}
+
 const (
 	IdleTasks      = idleTasks
 	MaxUncommitted = maxUncommitted

@@ -11,9 +11,10 @@ import (
 // anonymous callers); a task is visible to the principal that started it and to nobody else: for all others every
 // method answers a2a.ErrTaskNotFound. Errors are *a2a.Error wherever the caller is at fault.
 type Tasks interface {
-	// Start accepts a message: the first of a new task, or the next turn of the task it names. It returns before the
-	// work is done and possibly before anything is stored; what Events then yields is stored. The same message id with
-	// the same content from the same principal is answered with what it started the first time.
+	// Start accepts a message: the first of a new task, or the next turn of the task it names; with NewTask, whichever of
+	// the two it is, and of several at once one begins the task, under exactly that name. It returns before the work is
+	// done and possibly before anything is stored; what Events then yields is stored. The same message id with the same
+	// content from the same principal is answered with what it started the first time.
 	Start(ctx context.Context, principal string, r *a2a.SendRequest) (Started, error)
 
 	// Task returns a task as it stands.
