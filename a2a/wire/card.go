@@ -17,6 +17,7 @@ const (
 	CardMID                       // pure v0.3
 	CardSuperset                  // both at once, for /.well-known/agent-card.json
 	CardOLD                       // v0.3 with what v0.1 needs beside it, for /.well-known/agent.json
+	CardPROTO                     // v0.3 with security schemes in the form of a2a.v1 as well, for /v1/card: SDKs differ in what they read
 	CardBareLists                 // as CardSuperset with the scopes of a requirement not wrapped in "list": all that a2a-go/v2 parses
 )
 
@@ -24,7 +25,7 @@ const (
 // is: v1.0 gets a scheme for every OAuth flow, v0.3 a bearer token in place of flows that it does not know.
 func AppendCard(b []byte, f CardForm, card *a2a.AgentCard) []byte {
 	w := cardWriter{form: f, schemes: card.SecuritySchemes}
-	if f != CardMID && f != CardOLD {
+	if w.is(CardNEW) {
 		w.schemes, w.flows = splitFlows(card.SecuritySchemes)
 	}
 	return w.append(b, card)
@@ -37,7 +38,13 @@ type cardWriter struct {
 }
 
 func (w *cardWriter) is(f CardForm) bool {
-	return w.form == f || w.form == CardSuperset || w.form == CardBareLists || w.form == CardOLD && f == CardMID
+	switch w.form {
+	case CardSuperset, CardBareLists:
+		return f == CardNEW || f == CardMID
+	case CardOLD, CardPROTO:
+		return f == w.form || f == CardMID
+	}
+	return f == w.form
 }
 
 func (w *cardWriter) append(b []byte, card *a2a.AgentCard) []byte {

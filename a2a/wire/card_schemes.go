@@ -60,7 +60,7 @@ func (w *cardWriter) splitRequirements(list []a2a.SecurityRequirement) []a2a.Sec
 	return out
 }
 
-// appendScheme writes a scheme with its type (v0.3), in its wrapper (v1.0), or in both ways at once.
+// appendScheme writes a scheme with its type (v0.3), in its wrapper (v1.0, a2a.v1), or in both ways at once.
 func (w *cardWriter) appendScheme(b []byte, s *a2a.SecurityScheme) []byte {
 	b = append(b, '{')
 	if w.is(CardMID) {
@@ -68,6 +68,20 @@ func (w *cardWriter) appendScheme(b []byte, s *a2a.SecurityScheme) []byte {
 	}
 	if w.is(CardNEW) {
 		b = appendNewScheme(b, s)
+	}
+	if w.is(CardPROTO) {
+		one, flows := *s, midFlows(s.Flows)
+		switch {
+		case s.Kind != a2a.SchemeOAuth2:
+		case len(flows) == 0: // as appendMidScheme has it
+			one = a2a.SecurityScheme{Kind: a2a.SchemeHTTP, Description: s.Description, Scheme: "bearer"}
+		case len(flows) > 1: // the wrapper has room for one
+			return append(b, '}')
+		default:
+			flows[0].PKCERequired = false
+			one.Flows = flows
+		}
+		b = appendNewScheme(b, &one)
 	}
 	return append(b, '}')
 }

@@ -336,7 +336,7 @@ func FuzzDecodeCard(f *testing.F) {
 			refusal(t, err)
 			return
 		}
-		for _, form := range []CardForm{CardNEW, CardMID, CardSuperset, CardBareLists, CardOLD} {
+		for _, form := range []CardForm{CardNEW, CardMID, CardSuperset, CardBareLists, CardOLD, CardPROTO} {
 			written := AppendCard(nil, form, card)
 			if !json.Valid(written) {
 				t.Fatalf("not JSON: %s", written)

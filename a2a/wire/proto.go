@@ -11,7 +11,8 @@ import (
 )
 
 // protoFamily is ProtoJSON of a2a.v1, which is v0.2 and v0.3 over HTTP+JSON. Where implementations write the JSON of MID
-// there, it is read as well. Cards are those of MID: no implementation is known to serve another form.
+// there, it is read as well. Cards are those of MID, which Python serves and reads, with security schemes in the form of
+// a2a.v1 beside, which JavaScript reads.
 type protoFamily struct{ single bool }
 
 func (protoFamily) method(Op) string { return "" } // of JSON-RPC
@@ -84,7 +85,7 @@ func (f protoFamily) appendResult(b []byte, c *Call, result any) []byte {
 		b = jsontext.AppendString(append(b, `],"nextPageToken":`...), v.NextPageToken)
 		return append(b, '}')
 	case *a2a.AgentCard:
-		return AppendCard(b, CardMID, v)
+		return AppendCard(b, CardPROTO, v)
 	}
 	return append(b, "{}"...)
 }

@@ -134,6 +134,7 @@ func TestCards(t *testing.T) {
 		{"full v0.3", wire.CardMID, &card, midCard(&card)},
 		{"full superset", wire.CardSuperset, &card, newCard(&card)},
 		{"full with bare lists", wire.CardBareLists, &card, newCard(&card)},
+		{"full v0.3 over HTTP+JSON", wire.CardPROTO, &card, midCard(&card)},
 		{"full v0.1", wire.CardOLD, &card, midCard(&card)},
 		{"turned v0.1", wire.CardOLD, turned(card), midCard(&card)},
 		{"v0.1 apart", wire.CardOLD, &apart, &apartMID},
@@ -178,7 +179,7 @@ func TestCardsSurvive(t *testing.T) {
 			v01.Interfaces = slices.Insert(slices.Delete(slices.Clone(v03.Interfaces), i, i+1), 0, main)
 		}
 		for form, want := range map[wire.CardForm]*a2a.AgentCard{
-			wire.CardNEW: &card, wire.CardSuperset: &card, wire.CardBareLists: &card, wire.CardMID: &v03, wire.CardOLD: &v01,
+			wire.CardNEW: &card, wire.CardSuperset: &card, wire.CardBareLists: &card, wire.CardMID: &v03, wire.CardPROTO: &v03, wire.CardOLD: &v01,
 		} {
 			b := wire.AppendCard(nil, form, &card)
 			got, _, err := wire.DecodeCard(b)
