@@ -26,11 +26,17 @@ func (a *Agent) Held() (tasks, claims int) {
 	return len(a.tasks), len(a.claims)
 }
 
-// Turns counts the turns under way.
-func (a *Agent) Turns() int {
+// Readers counts those who wait for a task's commits.
+func (a *Agent) Readers(task string) int {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.turns
+	l := a.tasks[task]
+	a.mu.Unlock()
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.readers)
 }
 
 const (

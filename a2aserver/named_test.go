@@ -94,12 +94,14 @@ func TestCloseWaitsForTheLog(t *testing.T) {
 	<-said
 	over := make(chan error)
 	go func() { over <- a.Close(context.Background()) }()
-	eventually(t, "the turn is over", func() bool { return a.Turns() == 0 })
-	select {
-	case <-over:
-		t.Fatal("Close did not wait")
-	default:
-	}
+	eventually(t, "Close waits", func() bool {
+		select {
+		case <-over:
+			t.Fatal("Close did not wait")
+		default:
+		}
+		return a.Readers(s.TaskID) == 1 // the only one there can be
+	})
 	log.hold(false)
 	if err := <-over; err != nil {
 		t.Fatal(err)
