@@ -234,6 +234,25 @@ func TestCredentialRefused(t *testing.T) {
 	}
 }
 
+// TestApproveWithBadCredential approves nothing when what came with it cannot be kept.
+func TestApproveWithBadCredential(t *testing.T) {
+	t.Parallel()
+	p := start(t, noDemo)
+	g := newGuarded(t, `{"mtlsSecurityScheme":{}}`, "", func(*http.Request) bool { return true })
+	err := p.ctl.Call(t.Context(), "agents.add", app.FindAgent{
+		Input: g.URL, Origins: []string{g.URL}, Credential: &app.Credential{Kind: "header", Name: "Host", Secret: "S3CRET", Origin: g.URL},
+	}, nil)
+	if faultOf(err) == nil {
+		t.Errorf("approved: %v", err)
+	}
+	if all := verb[[]app.AgentInfo](p, "agents.list", struct{}{}); len(all) != 0 {
+		t.Errorf("the agent was stored all the same: %+v", all)
+	}
+	if strings.Contains(g.told(), "S3CRET") {
+		t.Error("the secret was sent")
+	}
+}
+
 // selfSigned is a client certificate and its key in PEM.
 func selfSigned(t *testing.T, expired bool) string {
 	t.Helper()

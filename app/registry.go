@@ -183,6 +183,11 @@ func (r *registry) Approve(ctx context.Context, c *orchestrator.Candidate) (*orc
 	if err := r.checkID(ctx, &g); err != nil {
 		return nil, err
 	}
+	if c.Credential != nil { // refused before anything is stored
+		if _, err := bind(c.Credential, card.Address(&g.Interface)); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.approve(ctx, &g, c.Origins); err != nil {
 		return nil, err
 	}
