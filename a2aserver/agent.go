@@ -173,34 +173,6 @@ func (a *Agent) begin(ctx context.Context, principal string, r *a2a.SendRequest,
 	return Started{TaskID: l.id}, nil
 }
 
-// named begins a task of the id that its caller made, or continues it when the caller has one of that id.
-func (a *Agent) named(ctx context.Context, principal string, w *work) (Started, error) {
-	for {
-		l := a.acquire(ctx, w.message.TaskID)
-		if l.gone == nil {
-			mine, err := l.head.Principal == principal, l.emerged(ctx)
-			a.put(l)
-			if err != nil {
-				return Started{}, err
-			}
-			s, err := a.reply(ctx, principal, w)
-			if mine && errors.Is(err, a2a.ErrTaskNotFound) { // its answer was a Message: nothing follows that
-				err = terminal(w.message.TaskID)
-			}
-			return s, err
-		}
-		if !errors.Is(l.gone, a2a.ErrTaskNotFound) {
-			a.put(l)
-			return Started{}, l.gone
-		}
-		begun, err := a.add(principal, w, l)
-		a.put(l)
-		if begun != nil || err != nil {
-			return Started{TaskID: w.message.TaskID}, err
-		}
-	}
-}
-
 // add begins the new task that w's message names, in the place of what is known of that id. It returns nil when something
 // else is by now.
 func (a *Agent) add(principal string, w *work, known *live) (*live, error) {

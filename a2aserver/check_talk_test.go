@@ -331,7 +331,8 @@ func TestCheck38OthersTasks(t *testing.T) {
 		want(t, method, s.call(method, params, eve...).Code, -32001)
 	}
 	for _, route := range [][2]string{
-		{"GET", "/tasks/" + id + "/pushNotificationConfigs"}, {"DELETE", "/v1/tasks/" + id + "/pushNotificationConfigs/x"},
+		{"GET", "/tasks/" + id + "/pushNotificationConfigs"},
+		{"DELETE", "/v1/tasks/" + id + "/pushNotificationConfigs/x"},
 		{"GET", "/v1/tasks/" + id + "/pushNotificationConfigs/x"},
 	} {
 		want(t, route[1], s.rest(route[0], route[1], "", eve...).Status, http.StatusNotFound)

@@ -92,20 +92,6 @@ func (l *live) load(ctx context.Context) error {
 // stored reports whether there is a task that its principal can know of.
 func (l *live) stored() bool { return l.seq > 0 && l.settled != a2a.TaskStateUnspecified }
 
-// emerged waits until something of a task that is being begun is stored.
-func (l *live) emerged(ctx context.Context) error {
-	l.mu.Lock()
-	stored := l.seq > 0
-	l.mu.Unlock()
-	if stored {
-		return nil
-	}
-	for _, err := range l.follow(ctx, 0) {
-		return err
-	}
-	return ctx.Err()
-}
-
 // settle waits until all that was added is stored, or cannot be.
 func (l *live) settle(ctx context.Context) {
 	wake := make(chan struct{}, 1)
