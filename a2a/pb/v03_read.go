@@ -19,10 +19,10 @@ func (r *reader) v03Call(c *wire.Call, msg proto.Message) {
 		c.Send = &a2a.SendRequest{Message: r.v03Message("message", m.GetRequest()), Metadata: r.metadata("metadata", m.GetMetadata())}
 		if g := m.GetConfiguration(); g != nil {
 			c.Send.Configuration = a2a.SendConfiguration{AcceptedOutputModes: g.GetAcceptedOutputModes(), HistoryLength: limited(g.GetHistoryLength())}
+			// That nobody waits cannot be told from nothing said: as over HTTP+JSON, who wants to wait says so.
+			c.Send.Configuration.ReturnImmediately = !g.GetBlocking()
 			if p := g.GetPushNotification(); p != nil {
 				c.Send.Configuration.Push = r.v03Push(p)
-				// That nobody waits cannot be told from nothing said; who gets pushed does not need to.
-				c.Send.Configuration.ReturnImmediately = !g.GetBlocking()
 			}
 		}
 		if c.Send.Message.Role == "" {
