@@ -48,6 +48,10 @@ var defects = []defect{
 		evidence: "Configurations are kept, nothing is sent (taskmanager/memory.go, PushNotifications).",
 	},
 	{
+		sdk: "trpc-a2a-go 0.2.5", role: "client", checks: []string{"error: subscribe unknown"},
+		evidence: "An error in a stream is logged and left out (client/client.go, processSSEStream); a plain JSON error is not read at all.",
+	},
+	{
 		sdk: "@a2a-js/sdk 0.2.5", role: "agent", checks: []string{"push: delivery"},
 		evidence: "Configurations are kept, nothing is sent (there is no sender in this version).",
 	},
@@ -182,6 +186,10 @@ var defects = []defect{
 	{
 		sdk: "a2a-sdk 0.3.26", role: "agent", bindings: "HTTP+JSON", checks: []string{"push: list, delete"},
 		evidence: "\"list notifications not implemented\" (request_handlers/rest_handler.py).",
+	},
+	{
+		sdk: "a2a-sdk 0.3.26", role: "client", bindings: "HTTP+JSON", checks: []string{"error: subscribe unknown"},
+		evidence: "The error that an HTTP status and its body tell is not looked at: \"Expected response header Content-Type to contain 'text/event-stream'\" (client/transports/rest.py).",
 	},
 	{
 		sdk: "a2a-go/v2 2.4.0", role: "agent", checks: []string{"auth-required"},
