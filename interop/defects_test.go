@@ -220,10 +220,6 @@ var defects = []defect{
 		evidence: "A plain JSON error in place of a stream is read as a stream without events (v1.0 asks servers for it).",
 	},
 	{
-		sdk: "@a2a-js/sdk 0.3.14", role: "client", bindings: "HTTP+JSON", checks: []string{"extended card"},
-		evidence: "GET /v1/card: this SDK reads and writes ProtoJSON, a2a-sdk 0.3 the form of JSON-RPC; Parley answers with the second, in which this SDK finds no security scheme it knows.",
-	},
-	{
 		sdk: "a2a-sdk 0.2.16", role: "agent", bindings: "JSONRPC", checks: []string{"auth-required"},
 		evidence: "An answer that comes while the turn before is put away gets an internal error without a message.", sometimes: true,
 	},
