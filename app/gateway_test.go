@@ -185,15 +185,32 @@ func TestGatewayCard(t *testing.T) {
 		}
 	}
 	var card struct {
-		SupportedInterfaces []struct{ URL, ProtocolVersion string }
+		SupportedInterfaces []struct{ URL, ProtocolBinding, ProtocolVersion, Tenant string }
 	}
 	r := p.do("GET", p.a2a("agents/travel/"+cardPath), "", auth...)
 	if err := json.Unmarshal(r.body, &card); err != nil || len(card.SupportedInterfaces) < 2 {
 		t.Fatalf("%v %s", err, r.body)
 	}
 	for _, i := range card.SupportedInterfaces {
-		if r := p.do("POST", i.URL, request("ListTasks", "{}"), authorized(envToken, nil)...); r.StatusCode != 200 {
-			t.Errorf("%s: %d", i.URL, r.StatusCode)
+		switch i.ProtocolBinding + " " + i.ProtocolVersion {
+		case "JSONRPC 1.0", "JSONRPC 0.3":
+			if r := p.do("POST", i.URL, request("ListTasks", "{}"), authorized(envToken, nil)...); r.StatusCode != 200 {
+				t.Errorf("%s: %d", i.URL, r.StatusCode)
+			}
+		case "HTTP+JSON 1.0":
+			if r := p.do("GET", i.URL+"/tasks", "", append(auth, "A2A-Version", "1.0")...); r.StatusCode != 200 || r.get("totalSize") != "0" {
+				t.Errorf("%s: %d %s", i.URL, r.StatusCode, r.body)
+			}
+		case "HTTP+JSON 0.3":
+			if r := p.do("GET", i.URL+"/v1/tasks/none", "", auth...); r.StatusCode != 404 || r.get("code") != "-32001" {
+				t.Errorf("%s: %d %s", i.URL, r.StatusCode, r.body)
+			}
+		case "GRPC 1.0":
+			if i.URL != p.ready.GRPC || i.Tenant != "travel" {
+				t.Errorf("over gRPC: %+v, and it is served at %s", i, p.ready.GRPC)
+			}
+		default:
+			t.Errorf("the card names %+v", i)
 		}
 	}
 }
