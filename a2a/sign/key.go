@@ -175,6 +175,9 @@ func fits(k jwk.Key, alg string) bool {
 	return false
 }
 
+// maxRSA is how many bits an RSA key may have: a signature by one of a hundred times as many takes minutes to check.
+const maxRSA = 8192
+
 // fitting lists the algorithms of a kind of key: one for each curve (RFC 7518 section 3.4), and RSA from 2,048 bits on.
 func fitting(k jwk.Key) []string {
 	switch k := k.(type) {
@@ -193,7 +196,7 @@ func fitting(k jwk.Key) []string {
 		}
 	case jwk.RSAPublicKey:
 		var raw rsa.PublicKey
-		if jwk.Export(k, &raw) == nil && raw.N.BitLen() >= 2048 {
+		if jwk.Export(k, &raw) == nil && raw.N.BitLen() >= 2048 && raw.N.BitLen() <= maxRSA {
 			return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
 		}
 	}
