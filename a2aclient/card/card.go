@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"parley/a2a"
@@ -113,6 +114,7 @@ type finder struct {
 	http    *http.Client
 	log     *slog.Logger
 	timeout time.Duration
+	left    *atomic.Int32 // agents of a catalogue that may still be looked for
 }
 
 // find looks for what one entry names: an agent, or the several of a catalogue.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // A catalogue lists agents, among other things: the AI Catalog (ai-catalog.io, application/ai-catalog+json) in all the forms
@@ -73,6 +74,8 @@ func isCatalog(b []byte) bool { return len(readCatalog(b)) > 0 }
 
 // catalog finds the agents of a catalogue that was found at an address. Those that cannot be found say so themselves.
 func (f *finder) catalog(ctx context.Context, b []byte, at *url.URL, tried []Try) ([]*Found, error) {
+	f.left = new(atomic.Int32)
+	f.left.Store(maxEntries)
 	out := f.listed(ctx, b, at, 1)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -160,6 +163,9 @@ func (f *finder) item(ctx context.Context, l *listed, at *url.URL, depth int) []
 			return []*Found{{Input: Show(u), Err: err}}
 		}
 		return there.listed(ctx, body, next, depth-1)
+	}
+	if f.left.Add(-1) < 0 { // else a list of lists would have us ask thousands of addresses
+		return nil
 	}
 	found, err := there.one(ctx, u)
 	if err != nil {
