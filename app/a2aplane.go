@@ -53,7 +53,7 @@ func newA2APlane(a *App, base, grpc string) (*a2aPlane, error) {
 	}
 	card := ownCard(base, grpc, a.cfg.Version, !a.cfg.OpenA2A)
 	a.keys.sign(card, base)
-	p.own = p.handler(runTasks{a.driver.Tasks("")}, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
+	p.own = p.handler(func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
 		ExtendedCard: func(ctx context.Context, principal string) *a2a.AgentCard {
 			extended := extendedCard(card, a.agentsFor(ctx, principal))
 			a.keys.sign(extended, base)
@@ -105,8 +105,8 @@ func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence str
 	_, _ = w.Write(wire.AppendError(nil, d, nil, e))
 }
 
-// handler serves tasks under what the callers' tokens allow. o says what is particular to the agent.
-func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Request) *a2a.AgentCard, o *a2aserver.HandlerOptions) *a2aserver.Handler {
+// handler serves an agent's tasks under what the callers' tokens allow. o says which agent, and what is particular to it.
+func (p *a2aPlane) handler(card func(context.Context, *http.Request) *a2a.AgentCard, o *a2aserver.HandlerOptions) *a2aserver.Handler {
 	o.Logger = p.app.log
 	o.Challenge = `Bearer realm="parley"`
 	o.Rate = func(principal string) *rate.Limiter { return p.app.tokens.limiter(principal) }
@@ -114,7 +114,7 @@ func (p *a2aPlane) handler(tasks runTasks, card func(context.Context, *http.Requ
 	o.Tap = p.app.record
 	o.ErrorMapping = p.app.store.errorMapping
 	o.Push = allowedPush{p.app.push.For(pushScope(o.Agent)), p.app.tokens.readOnly}
-	return a2aserver.NewHandler(p.tasks(tasks), card, o)
+	return a2aserver.NewHandler(p.tasks(o.Agent), card, o)
 }
 
 // principal is who the token check found.
@@ -213,7 +213,7 @@ func (p *a2aPlane) agent(ctx context.Context, principal, id string) *a2aserver.H
 		return k.Handler
 	}
 	k = &gateway{agent: g, card: card}
-	k.Handler = p.handler(runTasks{p.app.driver.Tasks(id)}, func(context.Context, *http.Request) *a2a.AgentCard {
+	k.Handler = p.handler(func(context.Context, *http.Request) *a2a.AgentCard {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return k.card

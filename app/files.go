@@ -26,8 +26,8 @@ import (
 
 // files serves outside callers the files that agents name by an address which only we can reach: in their place the
 // callers see addresses of ours, each good for one caller and one file. What the agent's address was cannot be seen in
-// them, and nothing can be asked for that was not named to this caller. Addresses that everybody can reach pass
-// unchanged.
+// them, and nothing can be asked for that was not named to this caller, or that the agent who named it has no business
+// with. Addresses that everybody can reach pass unchanged, and so does what callers say themselves.
 type files struct {
 	base   string // our origin, as our cards name it, with a trailing slash
 	reach  reach  // of our origin
@@ -99,16 +99,24 @@ func newFiles(dir, base string, e *egress.Egress, g *grants) (*files, error) {
 	return f, err
 }
 
+// view is who is shown what whom says.
+type view struct {
+	principal string
+	agent     string // "" = whoever our own agent asked
+}
+
 // address is what a caller sees in place of a file's address: the same each time, as the events of a task are.
-func (f *files) address(principal, file string) string {
+func (f *files) address(v view, file string) string {
 	u, err := url.Parse(file)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || reachOf(u.Hostname()) >= f.reach {
 		return file
 	}
+	named := []byte(v.agent + "\x00" + file)
 	h := hmac.New(sha256.New, f.mac)
-	h.Write([]byte(principal + "\x00" + file))
+	h.Write([]byte(v.principal + "\x00"))
+	h.Write(named)
 	nonce := h.Sum(nil)[:f.seal.NonceSize()]
-	sealed := f.seal.Seal(nonce, nonce, []byte(file), []byte(principal))
+	sealed := f.seal.Seal(nonce, nonce, named, []byte(v.principal))
 	out := f.base + "files/" + base64.RawURLEncoding.EncodeToString(sealed)
 	if name := path.Base(u.Path); name != "." && name != "/" {
 		out += "/" + url.PathEscape(name)
@@ -116,18 +124,20 @@ func (f *files) address(principal, file string) string {
 	return out
 }
 
-// named returns the file's address that a caller's one stands for, "" when it was not made for this caller.
-func (f *files) named(principal, sealed string) string {
+// named returns the file's address that a caller's one stands for and the agent who named it; the address is "" when it was
+// not made for this caller.
+func (f *files) named(principal, sealed string) (agent, file string) {
 	b, err := base64.RawURLEncoding.DecodeString(sealed)
 	n := f.seal.NonceSize()
 	if err != nil || len(b) < n {
-		return ""
+		return "", ""
 	}
-	file, err := f.seal.Open(nil, b[:n], b[n:], []byte(principal))
+	named, err := f.seal.Open(nil, b[:n], b[n:], []byte(principal))
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return string(file)
+	agent, file, _ = strings.Cut(string(named), "\x00")
+	return agent, file
 }
 
 // serve answers GET files/{sealed}/{name}: what the agent has at that address, without credentials, as egress allows.
@@ -138,7 +148,7 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, principal string) 
 		return
 	}
 	sealed, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/files/"), "/")
-	address := f.named(principal, sealed)
+	agent, address := f.named(principal, sealed)
 	if address == "" {
 		http.NotFound(w, r)
 		return
@@ -148,7 +158,9 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, principal string) 
 		http.NotFound(w, r)
 		return
 	}
-	agent := f.grants.agentAt(address)
+	if agent == "" {
+		agent = f.grants.agentAt(address)
+	}
 	resp, err := f.egress.Client(egress.Policy{Agent: agent, Content: egress.File}).Do(req)
 	if err != nil {
 		if refused := (*egress.Refused)(nil); errors.As(err, &refused) || agent == "" {
@@ -177,13 +189,13 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, principal string) 
 }
 
 // parts returns ps with the addresses as a caller may see them: ps itself where nothing changes.
-func (f *files) parts(principal string, ps []a2a.Part) []a2a.Part {
+func (f *files) parts(v view, ps []a2a.Part) []a2a.Part {
 	changed := false
 	for i := range ps {
 		if ps[i].Kind != a2a.PartURL {
 			continue
 		}
-		if to := f.address(principal, ps[i].URL); to != ps[i].URL {
+		if to := f.address(v, ps[i].URL); to != ps[i].URL {
 			if !changed {
 				ps, changed = slices.Clone(ps), true
 			}
@@ -193,11 +205,11 @@ func (f *files) parts(principal string, ps []a2a.Part) []a2a.Part {
 	return ps
 }
 
-func (f *files) message(principal string, m *a2a.Message) *a2a.Message {
-	if m == nil {
-		return nil
+func (f *files) message(v view, m *a2a.Message) *a2a.Message {
+	if m == nil || m.Role == a2a.RoleUser {
+		return m
 	}
-	parts := f.parts(principal, m.Parts)
+	parts := f.parts(v, m.Parts)
 	if same(parts, m.Parts) {
 		return m
 	}
@@ -209,37 +221,37 @@ func (f *files) message(principal string, m *a2a.Message) *a2a.Message {
 func same(a, b []a2a.Part) bool { return len(a) == 0 || &a[0] == &b[0] }
 
 // task returns t as a caller may see it. t itself may be changed, what it points to is not.
-func (f *files) task(principal string, t *a2a.Task) *a2a.Task {
+func (f *files) task(v view, t *a2a.Task) *a2a.Task {
 	if t == nil {
 		return nil
 	}
 	c := *t
-	c.Status.Message = f.message(principal, t.Status.Message)
+	c.Status.Message = f.message(v, t.Status.Message)
 	c.Artifacts, c.History = slices.Clone(t.Artifacts), slices.Clone(t.History)
 	for i := range c.Artifacts {
-		c.Artifacts[i].Parts = f.parts(principal, c.Artifacts[i].Parts)
+		c.Artifacts[i].Parts = f.parts(v, c.Artifacts[i].Parts)
 	}
 	for i := range c.History {
-		c.History[i].Parts = f.parts(principal, c.History[i].Parts)
+		c.History[i] = *f.message(v, &c.History[i])
 	}
 	return &c
 }
 
 // event returns e as a caller may see it: e itself where nothing changes.
-func (f *files) event(principal string, e a2a.Event) a2a.Event {
+func (f *files) event(v view, e a2a.Event) a2a.Event {
 	switch e := e.(type) {
 	case *a2a.Task:
-		return f.task(principal, e)
+		return f.task(v, e)
 	case *a2a.Message:
-		return f.message(principal, e)
+		return f.message(v, e)
 	case *a2a.StatusUpdate:
-		if m := f.message(principal, e.Status.Message); m != e.Status.Message {
+		if m := f.message(v, e.Status.Message); m != e.Status.Message {
 			c := *e
 			c.Status.Message = m
 			return &c
 		}
 	case *a2a.ArtifactUpdate:
-		if parts := f.parts(principal, e.Artifact.Parts); !same(parts, e.Artifact.Parts) {
+		if parts := f.parts(v, e.Artifact.Parts); !same(parts, e.Artifact.Parts) {
 			c := *e
 			c.Artifact.Parts = parts
 			return &c
@@ -252,16 +264,19 @@ func (f *files) event(principal string, e a2a.Event) a2a.Event {
 type outward struct {
 	allowed
 	files *files
+	agent string // "" = our own
 }
+
+func (o outward) view(principal string) view { return view{principal, o.agent} }
 
 func (o outward) Task(ctx context.Context, principal string, r *a2a.GetRequest) (*a2a.Task, error) {
 	t, err := o.allowed.Task(ctx, principal, r)
-	return o.files.task(principal, t), err
+	return o.files.task(o.view(principal), t), err
 }
 
 func (o outward) Snapshot(ctx context.Context, principal, task string, seq int64) (*a2a.Task, int64, error) {
 	t, at, err := o.allowed.Snapshot(ctx, principal, task, seq)
-	return o.files.task(principal, t), at, err
+	return o.files.task(o.view(principal), t), at, err
 }
 
 func (o outward) List(ctx context.Context, principal string, r *a2a.ListRequest) (*a2a.TaskPage, error) {
@@ -270,14 +285,14 @@ func (o outward) List(ctx context.Context, principal string, r *a2a.ListRequest)
 		return nil, err
 	}
 	for i := range p.Tasks {
-		p.Tasks[i] = *o.files.task(principal, &p.Tasks[i])
+		p.Tasks[i] = *o.files.task(o.view(principal), &p.Tasks[i])
 	}
 	return p, nil
 }
 
 func (o outward) Cancel(ctx context.Context, principal string, r *a2a.CancelRequest) (*a2a.Task, error) {
 	t, err := o.allowed.Cancel(ctx, principal, r)
-	return o.files.task(principal, t), err
+	return o.files.task(o.view(principal), t), err
 }
 
 func (o outward) Events(ctx context.Context, principal, task string, after int64) iter.Seq2[[]*a2a.Entry, error] {
@@ -307,7 +322,7 @@ func (o outward) rewrite(principal string, entries []*a2a.Entry) ([]*a2a.Entry, 
 		if err != nil {
 			return nil, err
 		}
-		if is := o.files.event(principal, was); is != was {
+		if is := o.files.event(o.view(principal), was); is != was {
 			if !changed {
 				entries, changed = slices.Clone(entries), true
 			}

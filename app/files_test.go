@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -70,5 +71,31 @@ func TestFilesForCallersHere(t *testing.T) {
 	r := p.call("agents/outside", envToken, "SendMessage", say("m1", "file"))
 	if got := r.result(t, "task.artifacts.0.parts.0.url"); !strings.HasPrefix(got, outside.url) {
 		t.Errorf("the address became %s", got)
+	}
+}
+
+// What callers say themselves names no files, and an agent names no files of another: whatever it repeats, a caller gets
+// only what that agent's own host has.
+func TestFilesOfOthers(t *testing.T) {
+	t.Parallel()
+	p := start(t, func(c *app.Config) { c.PublicURL = "https://parley.example.com/" })
+	outside, inside := newPeer(t), newPeer(t)
+	p.connect(outside, "outside", nil)
+	p.connect(inside, "inside", nil)
+	mine := p.token(app.TokenInfo{Name: "a", Agents: []string{"outside"}})
+
+	for from, status := range map[*peer]int{outside: 200, inside: 404} {
+		said := from.url + "notes/x.md?monday"
+		message := fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":"look"},{"url":%q}]}}`, said, said)
+		address := p.call("agents/outside", mine, "SendMessage", message).result(t, "message.parts.1.url")
+		here := p.ready.A2A + strings.TrimPrefix(address, "https://parley.example.com/")
+		if r := p.do("GET", here, "", "Authorization", "Bearer "+mine); r.StatusCode != status {
+			t.Errorf("a file at %s: %d %s, not %d", address, r.StatusCode, r.body, status)
+		}
+		r := p.call("", mine, "SendMessage", message)
+		got := r.result(t, "task.history.0.parts.1.url")
+		if got != said {
+			t.Errorf("the caller's own %s became %s", said, got)
+		}
 	}
 }

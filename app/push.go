@@ -38,8 +38,11 @@ type pushBody struct {
 	Config       a2a.PushConfig
 	Dialect      wire.Dialect
 	ClientTaskID string `json:",omitempty"`
-	Sealed       []byte `json:",omitempty"` // the credentials of Config
+	Sealed       []byte `json:",omitempty"` // the pushSecrets of Config, which it is without
 }
+
+// pushSecrets are what shows a webhook that a post is genuine.
+type pushSecrets struct{ Token, Credentials string }
 
 // newPushStore returns a store whose secrets only the program's own key opens.
 func newPushStore(db *sqlite.DB, k *keys) (*pushStore, error) {
@@ -72,11 +75,18 @@ func (k *keys) derive(purpose string) ([]byte, error) {
 
 func (s *pushStore) Put(ctx context.Context, r *a2aserver.PushRow, most int) error {
 	b := pushBody{Config: r.Config, Dialect: r.Dialect, ClientTaskID: r.ClientTaskID}
-	if a := r.Config.Authentication; a != nil && a.Credentials != "" {
-		b.Sealed = s.seal.Seal(nil, nil, []byte(a.Credentials), []byte(r.UID))
+	secrets := pushSecrets{Token: r.Config.Token}
+	if a := r.Config.Authentication; a != nil {
 		open := *a
-		open.Credentials = ""
+		secrets.Credentials, open.Credentials = a.Credentials, ""
 		b.Config.Authentication = &open
+	}
+	if secrets != (pushSecrets{}) {
+		plain, err := json.Marshal(secrets)
+		if err != nil {
+			return err
+		}
+		b.Config.Token, b.Sealed = "", s.seal.Seal(nil, nil, plain, []byte(r.UID))
 	}
 	body, err := json.Marshal(b)
 	if err != nil {
@@ -107,10 +117,17 @@ func (s *pushStore) row(p *sqlite.Push) *a2aserver.PushRow {
 	switch {
 	case damaged != nil:
 		r.State, r.Error = a2aserver.PushDead, "what was stored of it is damaged"
-	case b.Sealed != nil && b.Config.Authentication != nil:
-		secret, err := s.seal.Open(nil, nil, b.Sealed, []byte(p.UID))
+	case b.Sealed != nil:
+		var secrets pushSecrets
+		plain, err := s.seal.Open(nil, nil, b.Sealed, []byte(p.UID))
 		if err == nil {
-			r.Config.Authentication.Credentials = string(secret)
+			err = json.Unmarshal(plain, &secrets)
+		}
+		if err == nil {
+			r.Config.Token = secrets.Token
+			if a := r.Config.Authentication; a != nil {
+				a.Credentials = secrets.Credentials
+			}
 			break
 		}
 		r.State, r.Error = a2aserver.PushDead, "its credentials cannot be read any more: Parley's key is another now"
@@ -249,20 +266,21 @@ func pushScope(agent string) string {
 // pushTasks are the tasks of a scope as their callers see them.
 func (a *App) pushTasks(scope string) a2aserver.Tasks {
 	if scope == orchestrator.OwnAgent {
-		return a.a2a.tasks(runTasks{a.driver.Tasks("")})
+		return a.a2a.tasks("")
 	}
 	if id, ok := strings.CutPrefix(scope, "agents/"); ok {
-		return a.a2a.tasks(runTasks{a.driver.Tasks(id)})
+		return a.a2a.tasks(id)
 	}
 	return nil
 }
 
-// tasks are a driver's tasks as outside callers see them.
-func (p *a2aPlane) tasks(t runTasks) a2aserver.Tasks {
+// tasks are the tasks of an agent, "" = our own, as outside callers see them.
+func (p *a2aPlane) tasks(agent string) a2aserver.Tasks {
+	t := allowed{runTasks{p.app.driver.Tasks(agent)}, p.app.tokens.readOnly}
 	if p.files.reach > thisMachine {
-		return outward{allowed{t, p.app.tokens.readOnly}, p.files}
+		return outward{t, p.files, agent}
 	}
-	return allowed{t, p.app.tokens.readOnly}
+	return t
 }
 
 // allowedPush wraps a Pusher with what a caller's token may do.
