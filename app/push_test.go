@@ -138,7 +138,7 @@ func TestPushAfterRestart(t *testing.T) {
 	h.set(true)
 	p := startIn(t, dir, localPush)
 	r := p.call("agents/writer", envToken, "SendMessage", pushing("m", "Write about the sea", h.URL+"/x?key=hidden",
-		`,"authentication":{"scheme":"Bearer","credentials":"s3cret-s3cret"}`))
+		`,"token":"t0ken-t0ken","authentication":{"scheme":"Bearer","credentials":"s3cret-s3cret"}`))
 	task := r.result(t, "task.id")
 	eventually(t, "it fails", func() bool {
 		infos := verb[[]app.PushInfo](p, "push.list", struct{}{})
@@ -146,8 +146,11 @@ func TestPushAfterRestart(t *testing.T) {
 	})
 	p.stop()
 	for _, name := range []string{"parley.db", "parley.db-wal"} {
-		if b, _ := os.ReadFile(filepath.Join(dir, name)); bytes.Contains(b, []byte("s3cret-s3cret")) {
-			t.Errorf("%s holds the credentials", name)
+		b, _ := os.ReadFile(filepath.Join(dir, name))
+		for _, secret := range []string{"s3cret-s3cret", "t0ken-t0ken"} {
+			if bytes.Contains(b, []byte(secret)) {
+				t.Errorf("%s holds %s", name, secret)
+			}
 		}
 	}
 	h.set(false)
@@ -167,5 +170,8 @@ func TestPushAfterRestart(t *testing.T) {
 	}
 	if got := posts[0].header.Get("Authorization"); got != "Bearer s3cret-s3cret" {
 		t.Errorf("Authorization: %s", got)
+	}
+	if got := posts[0].header.Get("A2A-Notification-Token"); got != "t0ken-t0ken" {
+		t.Errorf("A2A-Notification-Token: %s", got)
 	}
 }
