@@ -141,7 +141,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.caller.hooks, a.caller.reported = a.hooks, a.recordHook
 	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, hooks: a.hooks, log: a.log}
-	a.caller.learned = a.registry.learned
+	a.caller.learned, a.caller.heard = a.registry.learned, a.registry.heard
 	a.driver = local.New(a.store, a.caller, &local.Options{
 		Log: a.log,
 		MayName: func(ctx context.Context, principal, agent string) bool {

@@ -31,6 +31,10 @@ type caller struct {
 	// learned is told when an agent proved to speak something. It must not block.
 	learned func(g *orchestrator.Agent, v a2aclient.Verdict)
 
+	// heard is told how a call to an agent went, where that differs from how the last one did: nil, it answered. It must
+	// not block.
+	heard func(g *orchestrator.Agent, f *orchestrator.Fault)
+
 	mu      sync.Mutex
 	clients map[string]*agentClient // by agent id
 }
@@ -125,7 +129,7 @@ func (c *caller) Send(ctx context.Context, g *orchestrator.Agent, r *a2a.SendReq
 			yield(nil, err)
 			return
 		}
-		relay(k.Stream(ctx, r), yield)
+		c.relay(g, k.Stream(ctx, r), yield)
 	}
 }
 
@@ -136,20 +140,22 @@ func (c *caller) Await(ctx context.Context, g *orchestrator.Agent, task string) 
 			yield(nil, err)
 			return
 		}
-		relay(k.Await(ctx, task), yield)
+		c.relay(g, k.Await(ctx, task), yield)
 	}
 }
 
 // relay passes events on, and errors in the orchestrator's terms.
-func relay(events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool) {
+func (c *caller) relay(g *orchestrator.Agent, events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool) {
+	answered := false
 	for e, err := range events {
 		var gap *a2aclient.GapError
 		switch {
-		case err == nil:
+		case err == nil && answered:
 		case errors.As(err, &gap):
 			err = &orchestrator.Gap{Reason: gap.Reason}
 		default:
-			err = told(err)
+			answered = err == nil
+			err = c.went(g, err)
 		}
 		if !yield(e, err) {
 			return
@@ -163,7 +169,7 @@ func (c *caller) Get(ctx context.Context, g *orchestrator.Agent, r *a2a.GetReque
 		return nil, err
 	}
 	t, err := k.Get(ctx, r)
-	return t, told(err)
+	return t, c.went(g, err)
 }
 
 func (c *caller) Cancel(ctx context.Context, g *orchestrator.Agent, r *a2a.CancelRequest) (*a2a.Task, error) {
@@ -172,7 +178,7 @@ func (c *caller) Cancel(ctx context.Context, g *orchestrator.Agent, r *a2a.Cance
 		return nil, err
 	}
 	t, err := k.Cancel(ctx, r)
-	return t, told(err)
+	return t, c.went(g, err)
 }
 
 func (c *caller) Find(ctx context.Context, g *orchestrator.Agent, contextID, messageID string) (*a2a.Task, error) {
@@ -181,7 +187,7 @@ func (c *caller) Find(ctx context.Context, g *orchestrator.Agent, contextID, mes
 		return nil, err
 	}
 	t, err := k.Find(ctx, contextID, messageID)
-	return t, told(err)
+	return t, c.went(g, err)
 }
 
 // List asks an agent for its own list of our tasks.
@@ -191,10 +197,34 @@ func (c *caller) List(ctx context.Context, g *orchestrator.Agent, r *a2a.ListReq
 		return nil, err
 	}
 	p, err := k.List(ctx, r)
-	return p, told(err)
+	return p, c.went(g, err)
 }
 
 var _ orchestrator.Caller = (*caller)(nil)
+
+// went tells how a call went and returns its error in the orchestrator's terms. An error in the agent's own terms is an
+// answer; a call that we ended, or did not make, says nothing of the agent.
+func (c *caller) went(g *orchestrator.Agent, err error) error {
+	if err = told(err); c.heard == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var t *toldError
+	var answer *a2a.Error
+	var fault *orchestrator.Fault
+	switch {
+	case err == nil:
+	case !errors.As(err, &t) || t.fault.Where == orchestrator.WhereUs:
+		return err
+	case t.fault.Where == orchestrator.WhereAgent && errors.As(err, &answer):
+	default:
+		f := t.fault
+		fault = &orchestrator.Fault{Kind: f.Kind, Where: f.Where, What: f.What, Do: f.Do, Raw: f.Raw}
+	}
+	if g.Health.Checked.IsZero() || !alike(g.Health.Fault, fault) {
+		c.heard(g, fault)
+	}
+	return err
+}
 
 // toldError is a failure as a person is told of it, beside its cause.
 type toldError struct {

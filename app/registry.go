@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -30,6 +31,9 @@ type registry struct {
 	caller *caller
 	hooks  *hooks
 	log    *slog.Logger
+
+	mu      sync.Mutex
+	amended map[string]*orchestrator.Agent // by id: what calls found out, on its way to the disk
 }
 
 var _ orchestrator.Registry = (*registry)(nil)
@@ -248,21 +252,61 @@ func (r *registry) Remove(ctx context.Context, id string) error {
 
 // learned keeps what an agent proved to speak, unless its card or its address changed meanwhile, or a person chose.
 func (r *registry) learned(g *orchestrator.Agent, v a2aclient.Verdict) {
-	ctx := context.Background()
-	now, err := r.store.Agent(ctx, g.ID)
-	if err != nil || now.CardHash != g.CardHash || now.Interface != g.Interface || now.Known == orchestrator.KnownByPerson {
-		return
+	r.amend(g, func(found *orchestrator.Agent) bool {
+		was := *found
+		if was.Known == orchestrator.KnownByPerson {
+			return false
+		}
+		found.Dialect, found.Known = dialectOf(found.Interface), orchestrator.KnownByCard
+		if v.By != a2aclient.ByAnswer {
+			found.Dialect, found.Known = v.Dialect.String(), orchestrator.KnownByAnswer
+		}
+		return found.Dialect != was.Dialect || found.Known != was.Known
+	})
+}
+
+// heard keeps how the last contact with an agent went, and since when it goes so.
+func (r *registry) heard(g *orchestrator.Agent, f *orchestrator.Fault) {
+	r.amend(g, func(found *orchestrator.Agent) bool {
+		was := found.Health
+		found.Health = orchestrator.AgentHealth{Checked: time.Now(), Fault: f}
+		return was.Checked.IsZero() || !alike(was.Fault, f)
+	})
+}
+
+// alike reports whether two outcomes of a call are shown as the same.
+func alike(a, b *orchestrator.Fault) bool {
+	return a == b || a != nil && b != nil && a.Kind == b.Kind && a.Where == b.Where && a.What == b.What
+}
+
+// amend stores what a call found out about an agent, unless its card or its address changed meanwhile. It waits for no
+// disk; what it changed before and is not on disk yet is changed further.
+func (r *registry) amend(g *orchestrator.Agent, change func(found *orchestrator.Agent) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.amended[g.ID]
+	if now == nil {
+		var err error
+		if now, err = r.store.Agent(context.Background(), g.ID); err != nil {
+			return
+		}
 	}
 	found := *now
-	if found.Dialect, found.Known = v.Dialect.String(), orchestrator.KnownByAnswer; v.By == a2aclient.ByAnswer {
-		found.Known = orchestrator.KnownByCard
-	}
-	if found.Dialect == now.Dialect && found.Known == now.Known {
+	if found.Trust != orchestrator.TrustApproved || found.CardHash != g.CardHash || found.Interface != g.Interface || !change(&found) {
 		return
 	}
+	if r.amended == nil {
+		r.amended = map[string]*orchestrator.Agent{}
+	}
+	r.amended[g.ID] = &found
 	r.store.Enqueue(&orchestrator.Batch{Agents: []*orchestrator.Agent{&found}}, func(_ []*a2a.Entry, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.amended[g.ID] == &found {
+			delete(r.amended, g.ID)
+		}
 		if err != nil {
-			r.log.Warn("what an agent speaks could not be stored", "agent", g.ID, "err", err)
+			r.log.Warn("what was found out about an agent could not be stored", "agent", g.ID, "err", err)
 		}
 	})
 }

@@ -54,8 +54,8 @@ const (
 
 // AgentHealth is how the last contact went.
 type AgentHealth struct {
-	Checked time.Time
-	Fault   *Fault // nil: it answered
+	Checked time.Time // the first contact that went so; zero: none yet
+	Fault   *Fault    // nil: it answered
 }
 
 // Grant is leave that a person gave: this agent may be reached at this origin.

@@ -1,0 +1,48 @@
+package app_test
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// The list of agents says how the last contact with each went: that there was none yet, that it answers, what was wrong,
+// also after a restart, and that it answers again.
+func TestHealthIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := startIn(t, dir)
+	outside := newPeer(t)
+	p.connect(outside, "outside", nil)
+	cookie := p.login()
+	shows := func(what string) {
+		t.Helper()
+		var body []byte
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			body = p.do(http.MethodGet, p.page()+"agents/outside", "", "Cookie", cookie).body
+			if bytes.Contains(body, []byte(what)) {
+				return
+			}
+		}
+		t.Fatalf("its page does not say %q:\n%s", what, body)
+	}
+	tell := func(id string) { p.call("agents/outside", envToken, "SendMessage", say(id, "hello")) }
+
+	shows("Not contacted yet")
+	tell("m1")
+	shows("Answers")
+	outside.wants("something")
+	tell("m2")
+	shows("Needs you to sign in")
+	p.stop()
+
+	p = startIn(t, dir)
+	cookie = p.login()
+	shows("It did not answer the last time")
+	outside.mu.Lock()
+	outside.need = ""
+	outside.mu.Unlock()
+	tell("m3")
+	shows("Answers")
+}
