@@ -81,6 +81,7 @@ type PushOptions struct {
 // PushTarget is how the webhooks of one origin are reached.
 type PushTarget struct {
 	HTTP        *http.Client
+	Origin      string     // in a form in which two can be compared, for what follows is for each; "" = as the address has it
 	Connections int        // at a time; 0 = 2
 	Rate        rate.Limit // requests a second; 0 = no limit
 }
@@ -183,13 +184,21 @@ func (s *PushSender) Replay(ctx context.Context, registration string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(rows, func(r *PushRow) bool { return r.UID == registration })
+	is := func(r *PushRow) bool { return r.UID == registration }
+	i := slices.IndexFunc(rows, is)
 	if i < 0 {
 		return ErrNoRegistration
 	}
-	r := rows[i]
-	unlock := s.lock(r.Config.TaskID)
+	task := rows[i].Config.TaskID
+	unlock := s.lock(task)
 	defer unlock()
+	if rows, err = s.o.Store.Rows(ctx, task); err != nil { // it may have been deleted meanwhile
+		return err
+	}
+	if i = slices.IndexFunc(rows, is); i < 0 {
+		return ErrNoRegistration
+	}
+	r := rows[i]
 	if p, ok := s.end(r.UID); ok {
 		r.PushProgress = p
 	}
@@ -265,12 +274,12 @@ func (s *PushSender) target(u *url.URL) (*target, PushTarget, error) {
 	if way.HTTP == nil {
 		return nil, way, fmt.Errorf("there is no way to %s", u.Host)
 	}
-	origin := u.Scheme + "://" + u.Host
+	origin := cmp.Or(way.Origin, u.Scheme+"://"+u.Host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.targets[origin]
 	if t == nil {
-		t = newTarget(way)
+		t = newTarget(origin, way)
 		s.targets[origin] = t
 	}
 	t.users++
@@ -281,14 +290,14 @@ func (s *PushSender) target(u *url.URL) (*target, PushTarget, error) {
 const idleTargets = 1024
 
 // release lets go of a target; one that nobody uses is forgotten.
-func (s *PushSender) release(u *url.URL, t *target) {
+func (s *PushSender) release(t *target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.users--; t.users > 0 {
 		return
 	}
 	if t.limit == nil {
-		delete(s.targets, u.Scheme+"://"+u.Host)
+		delete(s.targets, t.origin)
 	} else if len(s.targets) > idleTargets { // a limit outlives its users, or it would be none
 		maps.DeleteFunc(s.targets, func(_ string, t *target) bool { return t.users == 0 })
 	}

@@ -57,12 +57,13 @@ func (p *scopedPusher) Check(ctx context.Context, r *PushRegistration) error {
 	if err != nil {
 		return badPush("url", "%w", err)
 	}
-	way, err := p.s.o.Target(u)
+	t, way, err := p.s.target(u)
 	if err != nil {
 		return badPush("url", "%w", err)
 	}
+	defer p.s.release(t)
 	if r.Dialect == wire.OLD {
-		return p.s.greet(ctx, u, way)
+		return p.s.greet(ctx, u, t, way)
 	}
 	return nil
 }
@@ -309,8 +310,8 @@ const (
 	greeted    = 1024        // of those webhooks are remembered
 )
 
-// greet carries the handshake out.
-func (s *PushSender) greet(ctx context.Context, u *url.URL, way PushTarget) error {
+// greet carries the handshake out. The question counts as a request to the webhook's origin, and takes no delivery's turn.
+func (s *PushSender) greet(ctx context.Context, u *url.URL, t *target, way PushTarget) error {
 	s.mu.Lock()
 	last, known := s.greeted[u.String()]
 	s.mu.Unlock()
@@ -327,6 +328,9 @@ func (s *PushSender) greet(ctx context.Context, u *url.URL, way PushTarget) erro
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, ask.String(), nil)
 	if err != nil {
 		return badPush("url", "the webhook's address is not valid")
+	}
+	if t.pace(ctx) != nil {
+		return &a2a.Error{Kind: a2a.KindRateLimited, Message: "the webhook's host is asked too much already; try again in a moment"}
 	}
 	client := *way.HTTP
 	client.CheckRedirect = stay

@@ -115,7 +115,7 @@ func (f *follower) follow() (wait time.Duration, again bool) {
 	if err != nil {
 		return f.failed(attempt{err: err})
 	}
-	defer f.s.release(f.url, t)
+	defer f.s.release(t)
 	client := *way.HTTP
 	client.CheckRedirect = stay
 	d := delivery{f: f, target: t, http: &client}

@@ -214,16 +214,18 @@ func pushGrants(of func(context.Context, string) []string) func(context.Context,
 var errLoopbackPush = errors.New("a webhook on the agent's own machine is not allowed here")
 
 func (w *pushWays) target(u *url.URL) (a2aserver.PushTarget, error) {
+	origin, err := egress.Origin(u.String())
+	if err != nil {
+		return a2aserver.PushTarget{}, err
+	}
 	if !loopback(u.Hostname()) {
-		way := a2aserver.PushTarget{HTTP: w.egress.Client(egress.Policy{Public: true}), Connections: pushConnections, Rate: pushRate}
+		way := a2aserver.PushTarget{
+			HTTP: w.egress.Client(egress.Policy{Public: true}), Origin: origin, Connections: pushConnections, Rate: pushRate,
+		}
 		return way, egress.CheckPublic(u.String())
 	}
 	if !w.loopback {
 		return a2aserver.PushTarget{}, errLoopbackPush
-	}
-	origin, err := egress.Origin(u.String())
-	if err != nil {
-		return a2aserver.PushTarget{}, err
 	}
 	w.mu.Lock()
 	if !slices.Contains(w.local, origin) {
@@ -233,7 +235,9 @@ func (w *pushWays) target(u *url.URL) (a2aserver.PushTarget, error) {
 		}
 	}
 	w.mu.Unlock()
-	return a2aserver.PushTarget{HTTP: w.egress.Client(egress.Policy{Agent: pushPeer + origin}), Connections: pushLocalConnections}, nil
+	return a2aserver.PushTarget{
+		HTTP: w.egress.Client(egress.Policy{Agent: pushPeer + origin}), Origin: origin, Connections: pushLocalConnections,
+	}, nil
 }
 
 // newPush makes the sender of our own agent and of those behind the gateway. It sends nothing before it is resumed.

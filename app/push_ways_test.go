@@ -54,6 +54,12 @@ func TestCheck37Addresses(t *testing.T) {
 			t.Errorf("%s: %v, %v", host, way, err)
 		}
 	}
+	for _, host := range []string{"hooks.example:443", "HOOKS.example", "ｈooks.example"} { // all share what one origin gets
+		u, _ := url.Parse("https://" + host + "/hook")
+		if way, err := shut.target(u); err != nil || way.Origin != "https://hooks.example" {
+			t.Errorf("%s: %+v, %v", host, way, err)
+		}
+	}
 	for _, host := range []string{"127.0.0.1:4711", "localhost", "[::1]:4711", "127.8.8.8"} {
 		u, _ := url.Parse("http://" + host + "/hook")
 		if _, err := open.target(u); err != nil {
