@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -63,12 +64,42 @@ func Handler(_ context.Context, o *Options) (*Server, error) {
 	}
 	s.mux.Handle("GET /static/", http.FileServerFS(static))
 	index := map[string]string{}
+	var all catalog
 	for _, a := range list {
 		index[a.name] = a.card.Description
+		all.Entries = append(all.Entries, entry{
+			Identifier: "urn:air:parley:" + a.name, DisplayName: a.card.Name, Description: a.card.Description,
+			Type: "application/a2a-agent-card+json", URL: root + a.name + "/.well-known/agent-card.json",
+		})
 	}
+	all.SpecVersion = "1.0"
+	named, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	s.mux.HandleFunc("GET /.well-known/ai-catalog.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/ai-catalog+json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(named)
+	})
 	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { writePage(w, "index", http.StatusOK, index) })
 	return s, nil
 }
+
+// catalog names the agents to clients that were given the address of them all: an AI Catalog (ai-catalog.io).
+type (
+	catalog struct {
+		SpecVersion string  `json:"specVersion"`
+		Entries     []entry `json:"entries"`
+	}
+	entry struct {
+		Identifier  string `json:"identifier"`
+		DisplayName string `json:"displayName"`
+		Description string `json:"description"`
+		Type        string `json:"type"`
+		URL         string `json:"url"`
+	}
+)
 
 // add serves one agent.
 func (s *Server) add(a *agent, root string, o *Options) {

@@ -163,6 +163,34 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// Whoever is given the address of them all finds each of them, flaky or not.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	base := serveDemo(t, Options{Token: "secret"})
+	read := func(url string, into any) {
+		t.Helper()
+		res, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(into); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", url, res.StatusCode, err)
+		}
+	}
+	var all catalog
+	read(base+"/.well-known/ai-catalog.json", &all)
+	if len(all.Entries) != 8 {
+		t.Errorf("it names %d agents", len(all.Entries))
+	}
+	for _, e := range all.Entries {
+		var c struct{ Name string }
+		if read(e.URL, &c); c.Name == "" || c.Name != e.DisplayName || e.Type != "application/a2a-agent-card+json" {
+			t.Errorf("%+v has the card of %q", e, c.Name)
+		}
+	}
+}
+
 func TestBase(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"", "/x", "127.0.0.1:80"} {
