@@ -112,6 +112,9 @@ func checkSend(s *a2a.SendRequest, d Dialect) *fault {
 	if d == OLD && s.Message.TaskID == "" {
 		return invalid("id", "must not be empty")
 	}
+	if d == OLD && len(s.Message.TaskID) > maxID { // the client made it, and sees it in every frame
+		return invalid("id", fmt.Sprintf("must not be longer than %d bytes", maxID))
+	}
 	return checkMetadata(s.Metadata)
 }
 

@@ -189,3 +189,14 @@ func TestSSELimits(t *testing.T) {
 		t.Errorf("an endless line: %v", err)
 	}
 }
+
+// The name that a v0.1 client gives its task comes back in every frame, so it is not of any length.
+func TestOldTaskIDLimit(t *testing.T) {
+	t.Parallel()
+	for n := maxID - 1; n <= maxID+1; n++ {
+		for _, method := range []string{"tasks/send", "tasks/sendSubscribe"} {
+			_, err := DecodeCall([]byte(`{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{"id":"` + strings.Repeat("x", n) + `","message":{"parts":[{"text":"x"}]}}}`))
+			checkLimit(t, method, n, maxID, err, a2a.KindInvalidParams, "id")
+		}
+	}
+}
