@@ -485,3 +485,21 @@ func TestE2EFiles(t *testing.T) {
 	a.picture("pdf")
 	a.quiet()
 }
+
+// What is chosen by hand shows only once a version is, and an address of gRPC, which is no URL, can be sent.
+func TestE2ESpeaks(t *testing.T) {
+	w := guarded(t)
+	a := w.tab(browser(t))
+	a.do(chromedp.Navigate(w.srv.URL + "/agents/atlas"))
+	a.until("document.querySelector('#at-version')")
+	js[any](a, "document.querySelector('#at-version').closest('details').open = true")
+	a.until("!document.querySelector('#at-url').checkVisibility()")
+	js[any](a, "document.querySelector('#at-version').value = '0.3'")
+	a.until("document.querySelector('#at-url').checkVisibility()")
+	js[any](a, "(() => { const at = document.querySelector('#at-url'); document.querySelector('#at-binding').value = 'GRPC'; at.value = '127.0.0.1:7422'; at.form.requestSubmit() })()")
+	a.until("location.pathname === '/agents/atlas' && !document.querySelector('#at-version').closest('details').open")
+	if at := w.who.spoken["atlas"]; at == nil || at.URL != "127.0.0.1:7422" || at.Binding != a2a.BindingGRPC {
+		t.Errorf("called %+v", at)
+	}
+	a.quiet()
+}
