@@ -199,6 +199,40 @@ func TestNothingPanics(t *testing.T) {
 	}
 }
 
+// What is nested as deep as JSON may be is read over gRPC as well, and nothing deeper: an agent that is asked in JSON could
+// not read it.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	limit := a2a.Limits.JSONDepth - 5
+	for n := limit - 1; n <= limit+1; n++ {
+		for _, inner := range []*structpb.Value{structpb.NewNumberValue(1), structpb.NewListValue(nil), structpb.NewStructValue(nil)} {
+			v, around := inner, n
+			if inner.GetNumberValue() == 0 {
+				around--
+			}
+			for range around {
+				v = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{v}})
+			}
+			call, err := pb.DecodeCall(pb.MethodOf(wire.NEW, wire.OpSend), &lf.SendMessageRequest{
+				Message: &lf.Message{MessageId: "m", Parts: []*lf.Part{{Content: &lf.Part_Data{Data: v}}}},
+			})
+			if (err == nil) != (n <= limit) {
+				t.Errorf("%d of %d levels: %v", n, limit, err)
+			}
+			if err != nil {
+				continue
+			}
+			b, err := wire.AppendCall(nil, wire.NEW, wire.OpSend, "1", call.Send)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := wire.DecodeCall(b); err != nil {
+				t.Errorf("%d of %d levels, in JSON: %v", n, limit, err)
+			}
+		}
+	}
+}
+
 // fill sets random members of a message.
 func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()

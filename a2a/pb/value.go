@@ -99,7 +99,7 @@ func (r *reader) metadata(field string, s *structpb.Struct) a2a.Metadata {
 
 // json reads a Value as JSON, the members of objects in the order of their names.
 func (r *reader) json(field string, v *structpb.Value) json.RawMessage {
-	b, why := appendValue(nil, v, 0)
+	b, why := appendValue(nil, v, maxDepth)
 	if why != "" {
 		r.fail(field, why)
 		return nil
@@ -107,11 +107,14 @@ func (r *reader) json(field string, v *structpb.Value) json.RawMessage {
 	return b
 }
 
-// appendValue appends a Value, or says what is wrong with it.
+// maxDepth is how deep a value may be: what a request in JSON has around the data of a part counts there, too, and whoever
+// gets it in JSON must be able to read it.
+var maxDepth = a2a.Limits.JSONDepth - 5
+
+const tooDeep = "is nested too deeply"
+
+// appendValue appends a Value of at most depth objects and lists within each other, or says what is wrong with it.
 func appendValue(b []byte, v *structpb.Value, depth int) (_ []byte, why string) {
-	if depth > a2a.Limits.JSONDepth {
-		return b, "is nested too deeply"
-	}
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_BoolValue:
 		return strconv.AppendBool(b, k.BoolValue), ""
@@ -123,17 +126,23 @@ func appendValue(b []byte, v *structpb.Value, depth int) (_ []byte, why string) 
 		}
 		return appendNumber(b, k.NumberValue), ""
 	case *structpb.Value_ListValue:
+		if depth == 0 {
+			return b, tooDeep
+		}
 		b = append(b, '[')
 		for i, item := range k.ListValue.GetValues() {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			if b, why = appendValue(b, item, depth+1); why != "" {
+			if b, why = appendValue(b, item, depth-1); why != "" {
 				return b, why
 			}
 		}
 		return append(b, ']'), ""
 	case *structpb.Value_StructValue:
+		if depth == 0 {
+			return b, tooDeep
+		}
 		b = append(b, '{')
 		fields := k.StructValue.GetFields()
 		for i, name := range slices.Sorted(maps.Keys(fields)) {
@@ -141,7 +150,7 @@ func appendValue(b []byte, v *structpb.Value, depth int) (_ []byte, why string) 
 				b = append(b, ',')
 			}
 			b = append(jsontext.AppendString(b, name), ':')
-			if b, why = appendValue(b, fields[name], depth+1); why != "" {
+			if b, why = appendValue(b, fields[name], depth-1); why != "" {
 				return b, why
 			}
 		}
