@@ -16,7 +16,6 @@ import (
 	"unicode"
 
 	"parley/a2a"
-	"parley/a2aclient"
 	"parley/a2aclient/card"
 	"parley/app/egress"
 	"parley/orchestrator"
@@ -32,8 +31,9 @@ type registry struct {
 	hooks  *hooks
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	amended map[string]*orchestrator.Agent // by id: what calls found out, on its way to the disk
+	editing sync.Mutex                     // held from what an agent is to what it becomes
+	mu      sync.Mutex                     // of amended, and never held while anything else is asked
+	amended map[string]*orchestrator.Agent // by id: what was changed, on its way to the disk
 }
 
 var _ orchestrator.Registry = (*registry)(nil)
@@ -228,13 +228,11 @@ func (r *registry) approve(ctx context.Context, g *orchestrator.Agent, origins [
 }
 
 func (r *registry) Remove(ctx context.Context, id string) error {
-	g, err := r.store.Agent(ctx, id)
+	err := r.edit(ctx, id, &orchestrator.Batch{}, func(g *orchestrator.Agent) error {
+		g.Trust = orchestrator.TrustRemoved
+		return nil
+	})
 	if err != nil {
-		return noAgent(id, err)
-	}
-	gone := *g
-	gone.Trust = orchestrator.TrustRemoved
-	if err := r.store.Write(ctx, &orchestrator.Batch{Agents: []*orchestrator.Agent{&gone}}); err != nil {
 		return err
 	}
 	all, err := r.store.Grants(ctx, id)
@@ -250,67 +248,6 @@ func (r *registry) Remove(ctx context.Context, id string) error {
 	return errors.Join(r.grants.load(ctx, r.store, id), r.creds.forget(ctx, id))
 }
 
-// learned keeps what an agent proved to speak, unless its card or its address changed meanwhile, or a person chose.
-func (r *registry) learned(g *orchestrator.Agent, v a2aclient.Verdict) {
-	r.amend(g, func(found *orchestrator.Agent) bool {
-		was := *found
-		if was.Known == orchestrator.KnownByPerson {
-			return false
-		}
-		found.Dialect, found.Known = dialectOf(found.Interface), orchestrator.KnownByCard
-		if v.By != a2aclient.ByAnswer {
-			found.Dialect, found.Known = v.Dialect.String(), orchestrator.KnownByAnswer
-		}
-		return found.Dialect != was.Dialect || found.Known != was.Known
-	})
-}
-
-// heard keeps how the last contact with an agent went, and since when it goes so.
-func (r *registry) heard(g *orchestrator.Agent, f *orchestrator.Fault) {
-	r.amend(g, func(found *orchestrator.Agent) bool {
-		was := found.Health
-		found.Health = orchestrator.AgentHealth{Checked: time.Now(), Fault: f}
-		return was.Checked.IsZero() || !alike(was.Fault, f)
-	})
-}
-
-// alike reports whether two outcomes of a call are shown as the same.
-func alike(a, b *orchestrator.Fault) bool {
-	return a == b || a != nil && b != nil && a.Kind == b.Kind && a.Where == b.Where && a.What == b.What
-}
-
-// amend stores what a call found out about an agent, unless its card or its address changed meanwhile. It waits for no
-// disk; what it changed before and is not on disk yet is changed further.
-func (r *registry) amend(g *orchestrator.Agent, change func(found *orchestrator.Agent) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.amended[g.ID]
-	if now == nil {
-		var err error
-		if now, err = r.store.Agent(context.Background(), g.ID); err != nil {
-			return
-		}
-	}
-	found := *now
-	if found.Trust != orchestrator.TrustApproved || found.CardHash != g.CardHash || found.Interface != g.Interface || !change(&found) {
-		return
-	}
-	if r.amended == nil {
-		r.amended = map[string]*orchestrator.Agent{}
-	}
-	r.amended[g.ID] = &found
-	r.store.Enqueue(&orchestrator.Batch{Agents: []*orchestrator.Agent{&found}}, func(_ []*a2a.Entry, err error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.amended[g.ID] == &found {
-			delete(r.amended, g.ID)
-		}
-		if err != nil {
-			r.log.Warn("what was found out about an agent could not be stored", "agent", g.ID, "err", err)
-		}
-	})
-}
-
 // versions are what a person may choose from.
 var versions = []string{"1.0", "0.3", "0.1"}
 
@@ -319,28 +256,35 @@ func (r *registry) Speak(ctx context.Context, id string, at *a2a.AgentInterface)
 	if err != nil {
 		return noAgent(id, err)
 	}
-	g := *old
-	var origins []string
+	i, known := a2a.AgentInterface{}, orchestrator.KnownByCard
+	b := &orchestrator.Batch{}
 	if at == nil {
-		found, err := card.Find(ctx, string(g.CardJSON), &card.Options{Base: g.CardURL, NoFiles: true, Logger: r.log})
+		found, err := card.Find(ctx, string(old.CardJSON), &card.Options{Base: old.CardURL, NoFiles: true, Logger: r.log})
 		if err == nil {
 			err = found[0].Err
 		}
 		if err != nil {
 			return told(err)
 		}
-		g.Interface, g.Dialect, g.Known = found[0].Interface, dialectOf(found[0].Interface), orchestrator.KnownByCard
+		i = found[0].Interface
 	} else {
-		if origins, err = r.chosen(ctx, at); err != nil {
+		origins, err := r.chosen(ctx, at)
+		if err != nil {
 			return err
 		}
-		g.Interface, g.Dialect, g.Known = *at, dialectOf(*at), orchestrator.KnownByPerson
+		for _, o := range origins {
+			b.Grants = append(b.Grants, orchestrator.Grant{AgentID: id, Origin: o, Given: time.Now()})
+		}
+		i, known = *at, orchestrator.KnownByPerson
 	}
-	b := &orchestrator.Batch{Agents: []*orchestrator.Agent{&g}}
-	for _, o := range origins {
-		b.Grants = append(b.Grants, orchestrator.Grant{AgentID: id, Origin: o, Given: time.Now()})
-	}
-	if err := r.store.Write(ctx, b); err != nil {
+	err = r.edit(ctx, id, b, func(g *orchestrator.Agent) error {
+		if g.Trust != old.Trust || g.CardHash != old.CardHash {
+			return noAgent(id, orchestrator.ErrNotFound)
+		}
+		g.Interface, g.Dialect, g.Known = i, dialectOf(i), known
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	r.caller.forget(id)

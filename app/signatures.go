@@ -225,8 +225,14 @@ func (r *registry) verify(ctx context.Context, in VerifyAgent) (*SignatureInfo, 
 	}
 	given := in.Keys != nil || in.URL != ""
 	if in.Pin || !given {
-		g.Signature = s
-		if err := r.store.Write(ctx, &orchestrator.Batch{Agents: []*orchestrator.Agent{&g}}); err != nil {
+		err := r.edit(ctx, g.ID, &orchestrator.Batch{}, func(now *orchestrator.Agent) error {
+			if now.Trust != g.Trust || now.CardHash != g.CardHash { // it was removed while its keys were read
+				return noAgent(g.ID, orchestrator.ErrNotFound)
+			}
+			now.Signature = s
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

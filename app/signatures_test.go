@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"parley/a2a/sign"
@@ -231,5 +232,33 @@ func TestSignatureKeysNotRead(t *testing.T) {
 	}
 	if asked != 0 {
 		t.Error("a redirect was followed to another origin")
+	}
+}
+
+// TestVerifyWhileRemoved: an agent that is slow to show its card does not come back by it after it was removed.
+func TestVerifyWhileRemoved(t *testing.T) {
+	t.Parallel()
+	p, s := start(t, noDemo), newSigner(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var slow atomic.Bool
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slow.CompareAndSwap(true, false) {
+			close(asked)
+			<-answer
+		}
+		s.ServeHTTP(w, r)
+	})
+	p.add(s.URL, "signer")
+	slow.Store(true)
+	verified := make(chan error, 1)
+	go func() { verified <- p.ctl.Call(t.Context(), "agents.verify", app.VerifyAgent{ID: "signer"}, nil) }()
+	<-asked
+	verb[struct{}](p, "agents.remove", app.Named{ID: "signer"})
+	close(answer)
+	if err := <-verified; err == nil {
+		t.Error("an agent was verified that is not there any more")
+	}
+	if all := verb[[]app.AgentInfo](p, "agents.list", struct{}{}); len(all) != 0 {
+		t.Errorf("it is back: %+v", all)
 	}
 }
