@@ -503,3 +503,26 @@ func TestE2ESpeaks(t *testing.T) {
 	}
 	a.quiet()
 }
+
+// What a list holds scrolls within it: the words for screen readers, too, do not make the page itself longer than its window.
+func TestE2EListsHoldTheirOwn(t *testing.T) {
+	w := guarded(t)
+	a := w.tab(browser(t))
+	a.do(chromedp.Navigate(w.srv.URL + "/agents/atlas"))
+	a.until("document.querySelector('.split')")
+	if n := js[float64](a, `(() => {
+		const lists = document.querySelectorAll('.side-list, .split > *')
+		for (const l of lists) for (let i = 0; i < 200; i++) {
+			const p = l.appendChild(document.createElement('p')), words = p.appendChild(document.createElement('span'))
+			words.className = 'sr'
+			p.append(words.textContent = 'Failed')
+		}
+		return lists.length
+	})()`); n != 3 {
+		t.Fatalf("%v lists", n)
+	}
+	if longer := js[float64](a, "document.documentElement.scrollHeight - innerHeight"); longer > 0 {
+		t.Errorf("the page is %v px longer than its window", longer)
+	}
+	a.quiet()
+}
