@@ -151,42 +151,48 @@ func (x *exchange) streams() bool {
 	return head[0] != '{' && head[0] != '[' && head[0] != '<'
 }
 
-// folded reads a stream that came as the answer to a single request: the task as it stands at the end, or the message.
+// folded reads a stream that came as the answer to a single request: the task as it stands at the end, or the message. It
+// may be as large as a single answer, and take as long.
 func (x *exchange) folded() (any, error) {
-	if x.q.op != wire.OpSend {
-		err := x.web.c.garbage(x.q.op, "a stream came where one answer was due")
-		x.finish(nil, err)
+	e, err := x.fold()
+	x.finish(nil, err)
+	if err != nil {
 		return nil, err
 	}
+	return e, nil
+}
+
+func (x *exchange) fold() (a2a.Event, error) {
+	if x.q.op != wire.OpSend {
+		return nil, x.web.c.garbage(x.q.op, "a stream came where one answer was due")
+	}
+	defer time.AfterFunc(x.web.c.o.SendTime, func() { x.kill(card.ErrSlow) }).Stop()
 	var task *a2a.Task
 	for ev, err := range x.events() {
 		if err != nil {
-			x.finish(nil, err)
 			return nil, err
 		}
-		switch e := ev.event.(type) {
-		case *a2a.Message:
-			if task == nil {
-				x.finish(nil, nil)
-				return e, nil
-			}
-		default:
-			if task == nil {
-				task = first(e)
-			} else {
-				task.Apply(e)
-			}
+		if x.heard() > int64(a2a.Limits.Response) {
+			return nil, x.unreadable(a2a.Errorf(a2a.KindTooLarge, "the stream has more than %d bytes", a2a.Limits.Response))
 		}
-		if task != nil && ended(task.Status.State) {
+		m, message := ev.event.(*a2a.Message)
+		switch {
+		case ev.event == nil, message && task != nil:
+			continue // not readable, or beside the task
+		case message:
+			return m, nil
+		case task == nil:
+			task = first(ev.event)
+		case first(ev.event).ID == task.ID:
+			task.Apply(ev.event)
+		}
+		if ended(task.Status.State) {
 			break
 		}
 	}
 	if task == nil {
-		err := x.web.c.garbage(x.q.op, "the stream ended without an answer")
-		x.finish(nil, err)
-		return nil, err
+		return nil, x.web.c.garbage(x.q.op, "the stream ended without an answer")
 	}
-	x.finish(nil, nil)
 	return task, nil
 }
 

@@ -475,3 +475,41 @@ func TestFallback(t *testing.T) {
 		}
 	})
 }
+
+// A single call answered with a stream is held to what a single answer may be: about one task, of a size, within a time.
+func TestSendAnsweredWithAHostileStream(t *testing.T) {
+	t.Parallel()
+	send := func(frames func(*turn), o *a2aclient.Options) (a2a.Event, error) {
+		a := newAgent(t, map[string]func(*turn){"SendMessage": func(t *turn) {
+			t.open()
+			frames(t)
+		}})
+		return a.client("1.0", o).Send(ctx(t), hello())
+	}
+	e, err := send(func(t *turn) {
+		t.frames(task("WORKING"))
+		for _, foreign := range []string{chunk("a", "evil", false), status("FAILED"), task("COMPLETED", artifacts(artifact("a", "evil")))} {
+			t.frames(strings.ReplaceAll(foreign, `"T"`, `"U"`))
+		}
+		t.frames(chunk("a", "x", false), status("COMPLETED"))
+	}, nil)
+	if err != nil || short(e) != "task:completed a=x" {
+		t.Errorf("events of another task: %v, %v", e, err)
+	}
+	_, err = send(func(t *turn) {
+		t.frames(task("WORKING"))
+		for more := strings.Repeat("x", 64<<10); t.Request.Context().Err() == nil; {
+			t.frames(chunk("a", more, true))
+		}
+	}, nil)
+	kindOf(t, err, card.KindTooLarge)
+	_, err = send(func(t *turn) {
+		t.frames(task("WORKING"))
+		for t.Request.Context().Err() == nil {
+			fmt.Fprint(t.ResponseWriter, ": still there\n\n")
+			t.flush()
+			time.Sleep(time.Millisecond)
+		}
+	}, &a2aclient.Options{SendTime: 200 * time.Millisecond})
+	kindOf(t, err, card.KindTimeout)
+}
