@@ -268,6 +268,15 @@ func TestTravel(t *testing.T) {
 	if tk.Status.State != a2a.TaskStateInputRequired || len(tk.Status.Message.Parts) != 2 || tk.Status.Message.Parts[1].Kind != a2a.PartData {
 		t.Fatalf("first answer: %+v", tk.Status)
 	}
+	var form struct {
+		Properties map[string]struct{ Type, Default string }
+	}
+	if err := json.Unmarshal(tk.Status.Message.Parts[1].Data, &form); err != nil {
+		t.Fatal(err)
+	}
+	if f := form.Properties; len(f) != 4 || f["to"].Default != "Bergen" || f["from"].Default != "" || f["from"].Type != "string" {
+		t.Errorf("the form is %+v", f)
+	}
 	tk = task(t, url, "SendMessage", text("Oslo", tk.ID))
 	if want := "I still need to know when you leave, when you come back."; a2a.Text(tk.Status.Message.Parts) != want {
 		t.Fatalf("second answer: %s", a2a.Text(tk.Status.Message.Parts))

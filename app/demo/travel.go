@@ -28,10 +28,36 @@ func newTravel() *agent {
 	}}
 }
 
-var tripSchema = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","title":"Your trip",
-"properties":{"from":{"type":"string","title":"From","minLength":1},"to":{"type":"string","title":"To","minLength":1},
-"depart":{"type":"string","format":"date","title":"Leave on"},"return":{"type":"string","format":"date","title":"Come back on"}},
-"required":["from","to","depart","return"]}`)
+// form is the JSON Schema of a trip, filled in with what is known of it.
+func (p *trip) form() json.RawMessage {
+	type field struct {
+		Type      string `json:"type"`
+		Format    string `json:"format,omitempty"`
+		Title     string `json:"title"`
+		MinLength int    `json:"minLength,omitempty"`
+		Default   string `json:"default,omitempty"`
+	}
+	var s struct {
+		Schema     string `json:"$schema"`
+		Type       string `json:"type"`
+		Title      string `json:"title"`
+		Properties struct {
+			From   field `json:"from"`
+			To     field `json:"to"`
+			Depart field `json:"depart"`
+			Return field `json:"return"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	s.Schema, s.Type, s.Title = "https://json-schema.org/draft/2020-12/schema", "object", "Your trip"
+	s.Properties.From = field{Type: "string", Title: "From", MinLength: 1, Default: p.From}
+	s.Properties.To = field{Type: "string", Title: "To", MinLength: 1, Default: p.To}
+	s.Properties.Depart = field{Type: "string", Format: "date", Title: "Leave on", Default: p.Depart}
+	s.Properties.Return = field{Type: "string", Format: "date", Title: "Come back on", Default: p.Return}
+	s.Required = []string{"from", "to", "depart", "return"}
+	b, _ := json.Marshal(s) // strings are always JSON
+	return b
+}
 
 func (travel) Execute(_ context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
@@ -44,7 +70,7 @@ func (travel) Execute(_ context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event,
 		p.learn(t.Message, t.Task != nil)
 		if missing := p.missing(); missing != "" {
 			ask := status(a2a.TaskStateInputRequired, "I still need to know "+missing+".")
-			ask.Status.Message.Parts = append(ask.Status.Message.Parts, a2a.Part{Kind: a2a.PartData, Data: tripSchema})
+			ask.Status.Message.Parts = append(ask.Status.Message.Parts, a2a.Part{Kind: a2a.PartData, Data: p.form()})
 			yield(ask, nil)
 			return
 		}
