@@ -134,6 +134,7 @@ func (a *asked) send(ctx context.Context) (any, error) {
 	}
 	wait, done := context.WithTimeout(ctx, a.o.BlockingTimeout)
 	defer done()
+	defer context.AfterFunc(a.waits, done)()
 	answer, at, err := a.await(wait, started)
 	if ctx.Err() != nil {
 		return nil, &a2a.Error{Kind: a2a.KindUnavailable, Message: "the caller has gone", Err: ctx.Err()}

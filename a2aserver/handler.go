@@ -46,6 +46,7 @@ type HandlerOptions struct {
 	ErrorMapping func() wire.ErrorMapping
 
 	BlockingTimeout time.Duration // a blocking send is answered with the task as it stands then; 0 = 5 minutes
+	DrainTime       time.Duration // blocking sends under way are answered in the same way this long after Drain; 0 = 5 seconds
 	KeepAlive       time.Duration // a silent stream gets a comment this often; 0 = 15 seconds
 	Tap             wire.Tap
 	Logger          *slog.Logger // nil = discard
@@ -69,6 +70,9 @@ type Handler struct {
 	o       HandlerOptions
 	feeds   feeds
 	streams streams
+
+	waits   context.Context // of blocking sends: done when the drain has lasted long enough
+	release func()          // ends waits
 }
 
 // NewHandler returns a handler. card returns the agent's card for a request; it is asked for every call, so it should be
@@ -80,17 +84,22 @@ func NewHandler(tasks Tasks, card func(context.Context, *http.Request) *a2a.Agen
 	h := &Handler{tasks: tasks, card: card, o: *o}
 	h.o.Challenge = cmp.Or(o.Challenge, "Bearer")
 	h.o.BlockingTimeout = cmp.Or(o.BlockingTimeout, 5*time.Minute)
+	h.o.DrainTime = cmp.Or(o.DrainTime, 5*time.Second)
 	if h.o.Logger == nil {
 		h.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	h.streams.keepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
 	h.streams.patience = 30 * time.Second
+	h.waits, h.release = context.WithCancel(context.Background())
 	return h
 }
 
 // Drain ends the open streams, each after a whole event, so that clients can resume them elsewhere or later, and refuses
-// new calls. Blocking calls go on; the Agent's Close ends them.
-func (h *Handler) Drain() { h.feeds.drain() }
+// new calls. Blocking sends go on for a while and are then answered with the task as it stands.
+func (h *Handler) Drain() {
+	h.feeds.drain()
+	time.AfterFunc(h.o.DrainTime, h.release)
+}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

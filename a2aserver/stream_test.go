@@ -285,6 +285,25 @@ func TestDrain(t *testing.T) {
 	want(t, "resumed", kinds(rest), "statusUpdate failed")
 }
 
+// Whoever waits for an answer when the drain begins gets one before the server is gone.
+func TestDrainAnswersWhoWaits(t *testing.T) {
+	t.Parallel()
+	s := serve(t, config{handler: &a2aserver.HandlerOptions{DrainTime: 50 * time.Millisecond}})
+	answer := make(chan *reply, 1)
+	go func() { answer <- s.call("SendMessage", sayID("m", "hold")) }()
+	eventually(t, "the task goes on", func() bool {
+		return s.call("ListTasks", "{}").get("tasks.0.status.state") == "TASK_STATE_WORKING"
+	})
+	s.handler.Drain()
+	select {
+	case r := <-answer:
+		want(t, "status", r.Status, 200)
+		want(t, "state", r.get("task.status.state"), "TASK_STATE_WORKING")
+	case <-time.After(10 * time.Second):
+		t.Fatal("no answer")
+	}
+}
+
 // TestPlainTasks: a Tasks that cannot make snapshots is served as well.
 func TestPlainTasks(t *testing.T) {
 	t.Parallel()
