@@ -39,7 +39,8 @@ func TestHealthIsKept(t *testing.T) {
 
 	p = startIn(t, dir)
 	cookie = p.login()
-	shows("It did not answer the last time")
+	shows("The last time it wanted to know who you are")
+	shows("Keep the new credential") // though its card asks for none
 	outside.mu.Lock()
 	outside.need = ""
 	outside.mu.Unlock()

@@ -40,9 +40,12 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 	if !a.Added.IsZero() {
 		d.Added = a.Added.In(s.now().Location()).Format("2 January 2006, 15:04")
 	}
-	if a.Health.Fault != nil {
-		d.Fault = view.FaultOf(a.Health.Fault, "")
+	if f := a.Health.Fault; f != nil {
+		d.Fault = view.FaultOf(f, "")
 		d.Fault.Title = "It did not answer the last time"
+		if f.Where == orchestrator.WhereSignIn { // whatever its card says of it
+			d.Fault.Title, d.NeedsSecret = "The last time it wanted to know who you are", true
+		}
 	}
 	asked := r.URL.Query()
 	if k := asked.Get("sign-in"); k != "" { // a refusal led here
