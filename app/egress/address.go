@@ -65,7 +65,7 @@ type rule func(ctx context.Context) leave
 func publicOnly(context.Context) leave {
 	return func(_ string, to netip.AddrPort) error {
 		if err := publicWeb.SafeAddrPort(to); err != nil {
-			return &Refused{Reason: to.String() + " is not a public web address", Advice: "Only an origin that a person granted can be elsewhere."}
+			return &Refused{Reason: to.String() + " is not a public web address", Advice: "Give its own address to Parley if you trust it."}
 		}
 		return nil
 	}

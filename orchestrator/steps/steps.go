@@ -55,7 +55,7 @@ func (p *Ports) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 func NoAgent(id string) *orchestrator.Fault {
 	return &orchestrator.Fault{
 		Kind: "agent-unknown", Where: orchestrator.WhereUs,
-		What: "There is no agent “" + id + "” any more.", Do: "Connect it again, or choose another agent.",
+		What: "There is no agent “" + id + "” here.", Do: "Connect it, or choose another agent.",
 	}
 }
 
