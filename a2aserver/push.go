@@ -124,16 +124,24 @@ func (s *PushSender) Resume(ctx context.Context) error {
 	s.mu.Lock()
 	s.resumed = true
 	s.mu.Unlock()
+	due := 0
 	for r, err := range s.o.Store.Open(ctx) {
 		if err != nil {
 			return err
 		}
-		if r.State == PushLive {
-			s.begin(r)
+		if r.State != PushLive {
+			continue
+		}
+		s.begin(r, time.Duration(due)*time.Second/resumeRate)
+		if time.Until(r.Next) <= 0 {
+			due++
 		}
 	}
 	return nil
 }
+
+// resumeRate is how many registrations are taken up a second after a start: each reads its task.
+const resumeRate = 500
 
 // Close stops sending. What is being sent gets a moment, two seconds at most, to be answered; the rest is delivered after
 // the next Resume. It may be called twice.
@@ -209,12 +217,12 @@ func (s *PushSender) Replay(ctx context.Context, registration string) error {
 	if err := s.keeper.write(ctx, r.PushProgress); err != nil {
 		return err
 	}
-	s.begin(r)
+	s.begin(r, 0)
 	return nil
 }
 
-// begin starts a follower, at once or when its next attempt is due.
-func (s *PushSender) begin(r *PushRow) {
+// begin starts a follower, after a while or when its next attempt is due.
+func (s *PushSender) begin(r *PushRow, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || !s.resumed || s.followers[r.UID] != nil {
@@ -222,7 +230,7 @@ func (s *PushSender) begin(r *PushRow) {
 	}
 	f := newFollower(s, r)
 	s.followers[r.UID] = f
-	f.park(max(0, time.Until(r.Next)))
+	f.park(max(after, time.Until(r.Next)))
 }
 
 // end stops a follower and returns where it stopped; ok is false when there was none.

@@ -206,11 +206,11 @@ func (p *scopedPusher) Set(ctx context.Context, r *PushRegistration) (*a2a.PushC
 	}
 	err = p.s.o.Store.Put(ctx, row, a2a.Limits.PushConfigs)
 	if err == nil {
-		p.s.begin(row)
+		p.s.begin(row, 0)
 		return shownPush(row), nil
 	}
 	if old != nil && old.State == PushLive {
-		p.s.begin(old)
+		p.s.begin(old, 0)
 	}
 	if errors.Is(err, ErrPushConfigs) {
 		return nil, badPush("id", "a task can have %d push configurations at most; delete one", a2a.Limits.PushConfigs)

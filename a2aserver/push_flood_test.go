@@ -97,3 +97,32 @@ func TestPushReplayOfADeleted(t *testing.T) {
 	}
 	want(t, "registrations followed", p.Following(), 0)
 }
+
+// TestPushResumeRate: a start with very many registrations takes them up bit by bit, and each in the end.
+func TestPushResumeRate(t *testing.T) {
+	t.Parallel()
+	const n = 600
+	store := a2aserver.NewMemoryPushStore()
+	for i := range n {
+		row := &a2aserver.PushRow{
+			PushProgress: a2aserver.PushProgress{UID: strconv.Itoa(i)}, Scope: "s", Principal: "alice",
+			Config: a2a.PushConfig{TaskID: "t" + strconv.Itoa(i), ID: "c", URL: "https://hooks.example/"},
+		}
+		if err := store.Put(t.Context(), row, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var taken atomic.Int32
+	began := time.Now()
+	newPusher(t, execFunc(obey), &a2aserver.PushOptions{
+		Store: store, Retries: []time.Duration{time.Hour},
+		Target: func(*url.URL) (a2aserver.PushTarget, error) {
+			taken.Add(1)
+			return a2aserver.PushTarget{}, errors.New("not now")
+		},
+	})
+	eventually(t, "all are taken up", func() bool { return taken.Load() == n })
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("%d registrations were taken up in %v", n, took)
+	}
+}
