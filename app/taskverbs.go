@@ -18,7 +18,13 @@ func (a *App) send(ctx context.Context, m Message, out func(any) error) error {
 		say.Files = append(say.Files, a2a.Part{Kind: a2a.PartRaw, Raw: f.Bytes, Filename: f.Name, MediaType: f.Type})
 	}
 	run, err := a.driver.Say(ctx, say)
-	if err != nil {
+	switch {
+	case errors.Is(err, orchestrator.ErrNotFound) && m.Conversation != "":
+		return &orchestrator.Fault{
+			Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no conversation " + m.Conversation + ".",
+			Do: "Send without it to begin a new one.",
+		}
+	case err != nil:
 		return noAgent(m.To, err)
 	}
 	if err := out(Line{Kind: "run", Run: run.ID, Conversation: run.ConversationID}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/app"
+	"parley/orchestrator"
 )
 
 func (e *env) agentsCmd() *cobra.Command {
@@ -122,7 +123,13 @@ func (e *env) describe(a *app.AgentInfo) {
 	if a.Description != "" {
 		fmt.Fprintf(w, "  %s\n", a.Description)
 	}
-	fmt.Fprintf(w, "  speaks   %s at %s\n", a.Speaks, a.URL)
+	fmt.Fprintf(w, "  speaks   %s at %s%s\n", a.Speaks, a.URL, map[orchestrator.KnownBy]string{
+		orchestrator.KnownByAnswer: " (it answers so, whatever its card says)",
+		orchestrator.KnownByPerson: " (as you chose)",
+	}[a.Known])
+	if a.Fault != nil {
+		fmt.Fprintf(w, "  failed   %s\n", a.Fault.What)
+	}
 	if len(a.Skills) > 0 {
 		fmt.Fprintf(w, "  skills   %s\n", strings.Join(a.Skills, ", "))
 	}
