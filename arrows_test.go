@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"orchestrator":                  {"a2a"},
 	"orchestrator/engine":           {"orchestrator", "a2a"},
 	"orchestrator/planner":          {"orchestrator", "orchestrator/engine", "a2a"},
+	"orchestrator/workflow":         {"orchestrator", "orchestrator/engine", "a2a"},
 	"orchestrator/steps":            {"orchestrator", "orchestrator/engine", "orchestrator/planner", "a2a"},
 	"orchestrator/local":            {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "a2a"},
 	"orchestrator/sqlite":           {"orchestrator", "a2a"},
@@ -52,7 +53,7 @@ var arrows = map[string][]string{
 	},
 	"app/crashtest":   {},
 	"app/historytest": {"orchestrator/sqlite", "orchestrator", "a2a"},
-	"app/cli":         {"app", "app/demo", "app/desktop", "frontend/storybook", "orchestrator", "a2a"},
+	"app/cli":         {"app", "app/demo", "app/desktop", "frontend/storybook", "orchestrator", "orchestrator/workflow", "a2a"},
 	"app/demo":        {"a2aserver", "a2a"},
 	"app/desktop":     {},
 	"app/egress":      {},
@@ -67,6 +68,9 @@ var arrows = map[string][]string{
 var testArrows = map[string][]string{
 	"app":      {"app/demo"}, // real agents to talk to
 	"a2a/sign": {"a2a/wire"}, // cards in every form
+
+	// Our client and server, face to face with those of others.
+	"interop": {"a2a", "a2a/wire", "a2aclient", "a2aclient/card", "a2aserver", "interop/peer"},
 }
 
 // homes are libraries that one package alone may import.

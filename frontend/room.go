@@ -171,7 +171,10 @@ func (r *room) follow(ctx context.Context, head *int64) error {
 	return errors.New("the log ended")
 }
 
+// load folds the conversation as it stands. The room can be touched already.
 func (r *room) load(ctx context.Context) (head int64, err error) {
+	r.state.Lock()
+	defer r.state.Unlock()
 	st := r.site.store
 	c, err := st.Conversation(ctx, r.conv)
 	if err != nil {

@@ -51,7 +51,9 @@ func places(u *url.URL) []*url.URL {
 	}
 	add(cardPath)
 	add(legacyPath)
-	add(catalogPath)
+	if base == "" { // who named one place of a host does not mean whatever else is there
+		add(catalogPath)
+	}
 	return out
 }
 

@@ -174,7 +174,7 @@ func TestCardNotFound(t *testing.T) {
 		}
 		tried = append(tried, strings.TrimPrefix(x.URL, s.URL))
 	}
-	want := []string{"/agents/x" + wellKnown, "/agents/x" + legacy, "/agents/x", "/agents/x" + catalog, wellKnown, legacy, catalog}
+	want := []string{"/agents/x" + wellKnown, "/agents/x" + legacy, "/agents/x", "/agents/x" + catalog, wellKnown, legacy}
 	if d := cmp.Diff(want, tried); d != "" {
 		t.Error(d)
 	}
