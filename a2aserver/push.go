@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"parley/a2a"
 	"parley/a2a/wire"
 )
 
@@ -218,6 +219,24 @@ func (s *PushSender) Replay(ctx context.Context, registration string) error {
 		return err
 	}
 	s.begin(r, 0)
+	return nil
+}
+
+// Forget removes all registrations of a principal, of whatever task.
+func (s *PushSender) Forget(ctx context.Context, principal string) error {
+	rows, err := s.Registrations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Principal != principal {
+			continue
+		}
+		err := s.For(r.Scope).Delete(ctx, principal, &a2a.PushDeleteRequest{TaskID: r.Config.TaskID, ID: r.Config.ID})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

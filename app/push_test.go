@@ -175,3 +175,26 @@ func TestPushAfterRestart(t *testing.T) {
 		t.Errorf("A2A-Notification-Token: %s", got)
 	}
 }
+
+// TestPushAfterRevocation: whoever's token was revoked is told nothing more of the tasks that were begun with it.
+func TestPushAfterRevocation(t *testing.T) {
+	t.Parallel()
+	p, h := start(t, localPush), newWebhook(t)
+	secret := p.token(app.TokenInfo{Name: "leaked", Agents: []string{"*"}})
+	for path, token := range map[string]string{"/leaked": secret, "/mine": envToken} {
+		r := p.call("agents/bench", token, "SendMessage", strings.Replace(
+			pushing("m"+path, "#bench hold for=2s", h.URL+path, ""), `"configuration":{`, `"configuration":{"returnImmediately":true,`, 1))
+		r.result(t, "task.id")
+		eventually(t, "the first event", func() bool { return len(h.at(path)) > 0 })
+	}
+	verb[struct{}](p, "token.revoke", app.Named{ID: "leaked"})
+	before := len(h.at("/leaked"))
+	eventually(t, "the end is reported to others", func() bool {
+		posts := h.at("/mine")
+		return bytes.Contains(posts[len(posts)-1].body, []byte(completed))
+	})
+	eventually(t, "nothing is left over", func() bool { return len(verb[[]app.PushInfo](p, "push.list", struct{}{})) == 0 })
+	if posts := h.at("/leaked"); len(posts) > before+1 || bytes.Contains(posts[len(posts)-1].body, []byte(completed)) {
+		t.Errorf("%d posts before, then %s", before, posts[len(posts)-1].body)
+	}
+}

@@ -199,20 +199,29 @@ func (t *tokens) list(ctx context.Context) ([]TokenInfo, error) {
 	return out, err
 }
 
-// revoke ends a token at once; what it started goes on.
-func (t *tokens) revoke(ctx context.Context, id string) error {
+// revokeToken ends a token at once. What it started goes on, and its webhooks hear nothing more of that.
+func (a *App) revokeToken(ctx context.Context, n Named) (struct{}, error) {
+	principal, err := a.tokens.revoke(ctx, n.ID)
+	if err == nil {
+		err = a.push.Forget(ctx, principal)
+	}
+	return struct{}{}, err
+}
+
+// revoke ends a token and returns whose it was.
+func (t *tokens) revoke(ctx context.Context, id string) (principal string, err error) {
 	all, err := t.store.ListTokens(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	i := slices.IndexFunc(all, func(k *orchestrator.Token) bool { return k.ID == id || k.Name == id })
 	if i < 0 {
-		return orchestrator.ErrNotFound
+		return "", orchestrator.ErrNotFound
 	}
 	k := *all[i]
 	k.Revoked = time.Now()
 	t.remember(&k) // first, so that nothing is stored of its use after it
-	return t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{&k}})
+	return k.ID, t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{&k}})
 }
 
 func tokenInfo(k *orchestrator.Token) TokenInfo {

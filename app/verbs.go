@@ -34,7 +34,7 @@ func (a *App) verbs() map[string]verb {
 		"task.subscribe":    streamed(a.followTask),
 		"token.new":         once(a.tokens.create),
 		"token.list":        once(func(ctx context.Context, _ struct{}) ([]TokenInfo, error) { return a.tokens.list(ctx) }),
-		"token.revoke":      once(func(ctx context.Context, n Named) (struct{}, error) { return struct{}{}, a.tokens.revoke(ctx, n.ID) }),
+		"token.revoke":      once(a.revokeToken),
 		"push.list":         once(a.listPush),
 		"push.dead":         once(a.listDeadPush),
 		"push.replay":       once(a.replayPush),
