@@ -83,7 +83,8 @@ func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.auth.ServeHTTP(w, r)
 }
 
-// refuseCall turns a request away in the form that A2A clients read: a reply to a call that nobody could identify.
+// refuseCall turns a request away in the form that A2A clients of its binding read: a reply to a call that nobody could
+// identify.
 func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence string) {
 	e := &a2a.Error{Kind: a2a.KindInvalidRequest, Message: sentence}
 	switch status {
@@ -96,13 +97,20 @@ func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence str
 	case http.StatusServiceUnavailable:
 		e.Kind = a2a.KindUnavailable
 	}
-	d := wire.MID
-	if strings.HasPrefix(r.Header.Get("A2A-Version"), "1") {
-		d = wire.NEW
+	path := r.URL.EscapedPath()
+	if rest, ok := strings.CutPrefix(path, "/agents/"); ok {
+		path = "/" + rest // as a tenant is named
+	}
+	call, _ := wire.DecodeREST(r.Method, path, nil, nil)
+	if call.Op == 0 { // nothing that HTTP+JSON has
+		call = &wire.Call{Dialect: wire.MID}
+		if strings.HasPrefix(r.Header.Get("A2A-Version"), "1") {
+			call.Dialect = wire.NEW
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.AppendError(nil, d, nil, e))
+	_, _ = w.Write(wire.AppendCallError(nil, call, e, wire.Mapping101))
 }
 
 // handler serves an agent's tasks under what the callers' tokens allow. o says which agent, and what is particular to it.

@@ -482,3 +482,22 @@ func TestErrorMappingIsASetting(t *testing.T) {
 		t.Errorf("back in 1.0.1: %d", got)
 	}
 }
+
+// Who has no token is told so in the form of the binding that was spoken.
+func TestRefusedInItsOwnForm(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for what, want := range map[string]string{
+		"POST ":                         `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This needs a bearer token."`,
+		"POST agents/echo/":             `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This needs a bearer token."`,
+		"GET tasks":                     `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"This needs a bearer token."`,
+		"POST agents/echo/message:send": `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"This needs a bearer token."`,
+		"GET v1/tasks/x":                `{"code":-32600,"message":"This needs a bearer token."`,
+	} {
+		method, path, _ := strings.Cut(what, " ")
+		r := p.do(method, p.a2a(path), "{}", "Content-Type", "application/json")
+		if r.StatusCode != 401 || r.Header.Get("WWW-Authenticate") == "" || !strings.HasPrefix(string(r.body), want) {
+			t.Errorf("%s: %d %s", what, r.StatusCode, r.body)
+		}
+	}
+}
