@@ -3,6 +3,7 @@ package app_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -202,5 +203,29 @@ func TestNoCORS(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Of the tasks that a message refers to, the first hundred are passed on, by the names that the agent has for them.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	known := p.call("agents/bench", envToken, "SendMessage", say("first", "#bench task")).result(t, "task.id")
+	for _, others := range []int{99, 100} {
+		id := fmt.Sprint("after", others)
+		list := strings.Repeat(`"nobody's",`, others) + fmt.Sprintf("%q", known)
+		task := p.call("agents/bench", envToken, "SendMessage",
+			strings.Replace(say(id, "#bench task"), `"role"`, `"referenceTaskIds":[`+list+`],"role"`, 1)).result(t, "task.id")
+		p.wire(orchestrator.WireQuery{RunID: task}, "what was sent to the agent", func(all []*orchestrator.WireRecord) bool {
+			for _, r := range all {
+				if !r.Inbound {
+					if passed := bytes.Contains(r.Request, []byte("referenceTaskIds")); passed != (others < 100) {
+						t.Errorf("behind %d others: passed on %v", others, passed)
+					}
+					return true
+				}
+			}
+			return false
+		})
 	}
 }

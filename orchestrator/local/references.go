@@ -10,12 +10,15 @@ import (
 	"parley/orchestrator/engine"
 )
 
+// maxReferences is how many of the tasks that a message refers to are looked for: each costs a look into the store.
+const maxReferences = 100
+
 // references turns the tasks that a message refers to into what the agent calls them: the agent was given the child tasks,
 // never ours. A task that is not the sender's, or not this agent's, is left out, as if there were none (v1.0 section
-// 3.4.3 leaves that to us; whoever may not see a task must not learn of it).
+// 3.4.3 leaves that to us; whoever may not see a task must not learn of it). So are those beyond the first maxReferences.
 func (r *run) references(ctx context.Context, agent string, named []string) ([]string, error) {
 	var out []string
-	for _, id := range named {
+	for _, id := range named[:min(len(named), maxReferences)] {
 		row, err := r.d.store.Run(ctx, id)
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound):
