@@ -16,7 +16,7 @@ import (
 )
 
 // TestGRPCGoSDK1 is called by the client of a2a-go v2.
-func TestGRPCGoSDK1(t *testing.T) {
+func TestCheck08GRPCGoSDK1(t *testing.T) {
 	t.Parallel()
 	card := *testCard
 	card.Capabilities.ExtendedAgentCard = true
@@ -70,7 +70,7 @@ func TestGRPCGoSDK1(t *testing.T) {
 }
 
 // TestGRPCGoSDK03 is called by the client of a2a-go v0.3.
-func TestGRPCGoSDK03(t *testing.T) {
+func TestCheck08GRPCGoSDK03(t *testing.T) {
 	t.Parallel()
 	card := *testCard
 	card.DefaultInputModes = []string{"*/*"}

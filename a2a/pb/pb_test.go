@@ -28,7 +28,7 @@ import (
 
 // TestBothServices shows that both generated packages live in one binary, and that the table of methods names what they
 // define: every rpc but the list of tasks that one SDK added to a2a.v1.
-func TestBothServices(t *testing.T) {
+func TestCheck08BothServices(t *testing.T) {
 	t.Parallel()
 	for _, service := range []string{pb.ServiceNEW, pb.ServiceV03} {
 		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))

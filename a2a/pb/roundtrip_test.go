@@ -52,7 +52,7 @@ func sent(t interface{ Fatal(...any) }, m *pb.Method, reply bool, msg proto.Mess
 	return to
 }
 
-func TestEventsSurvive(t *testing.T) {
+func TestCheck35EventsSurvive(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialects {
 		t.Run(d.String(), func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestEventsSurvive(t *testing.T) {
 	}
 }
 
-func TestRequestsSurvive(t *testing.T) {
+func TestCheck35RequestsSurvive(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialects {
 		t.Run(d.String(), func(t *testing.T) {

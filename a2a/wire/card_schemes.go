@@ -159,14 +159,21 @@ func midFlows(flows []a2a.OAuthFlow) (kept []a2a.OAuthFlow) {
 	return kept
 }
 
+// appendFlow writes of a flow what its kind has: another member makes strict readers refuse the card.
 func appendFlow(b []byte, f *a2a.OAuthFlow, pkce bool) []byte {
 	b = append(jsontext.AppendString(separate(b), f.Kind), `:{`...)
-	b = jsontext.AppendText(b, "authorizationUrl", f.AuthorizationURL)
-	b = jsontext.AppendText(b, "deviceAuthorizationUrl", f.DeviceAuthorizationURL)
-	b = jsontext.AppendText(b, "tokenUrl", f.TokenURL)
+	switch f.Kind {
+	case "authorizationCode", "implicit":
+		b = jsontext.AppendText(b, "authorizationUrl", f.AuthorizationURL)
+	case "deviceCode":
+		b = jsontext.AppendText(b, "deviceAuthorizationUrl", f.DeviceAuthorizationURL)
+	}
+	if f.Kind != "implicit" {
+		b = jsontext.AppendText(b, "tokenUrl", f.TokenURL)
+	}
 	b = jsontext.AppendText(b, "refreshUrl", f.RefreshURL)
 	b = appendScopes(jsontext.AppendName(b, "scopes"), f.Scopes)
-	if pkce {
+	if pkce && f.Kind == "authorizationCode" {
 		b = jsontext.AppendTrue(b, "pkceRequired", f.PKCERequired)
 	}
 	return append(b, '}')

@@ -123,7 +123,13 @@ func scheme(t *rapid.T) a2a.SecurityScheme {
 	case a2a.SchemeOAuth2:
 		f := a2a.OAuthFlow{
 			Kind:             rapid.SampledFrom([]string{"authorizationCode", "clientCredentials", "implicit", "password"}).Draw(t, "flow"),
-			AuthorizationURL: maybe(t, id), TokenURL: id(t), RefreshURL: maybe(t, id),
+			RefreshURL: maybe(t, id),
+		}
+		if f.Kind == "authorizationCode" || f.Kind == "implicit" {
+			f.AuthorizationURL = maybe(t, id)
+		}
+		if f.Kind != "implicit" {
+			f.TokenURL = id(t)
 		}
 		if flip(t) {
 			f.Scopes = map[string]string{id(t): text(t)}

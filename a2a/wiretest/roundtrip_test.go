@@ -121,7 +121,7 @@ func (w way) nameless(t interface{ Fatalf(string, ...any) }, v any) any {
 	return v
 }
 
-func TestEventsSurvive(t *testing.T) {
+func TestCheck35EventsSurvive(t *testing.T) {
 	t.Parallel()
 	for _, w := range ways {
 		t.Run(w.String(), func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestEventsSurvive(t *testing.T) {
 	}
 }
 
-func TestRepliesSurvive(t *testing.T) {
+func TestCheck35RepliesSurvive(t *testing.T) {
 	t.Parallel()
 	for _, w := range ways {
 		t.Run(w.String(), func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestCanonicalJSONIsStable(t *testing.T) {
 	})
 }
 
-func TestRequestsSurvive(t *testing.T) {
+func TestCheck35RequestsSurvive(t *testing.T) {
 	t.Parallel()
 	for _, w := range ways {
 		t.Run(w.String(), func(t *testing.T) {
