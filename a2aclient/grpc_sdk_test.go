@@ -52,8 +52,8 @@ func (mirror03) Cancel(ctx context.Context, x *srv03.RequestContext, q eventqueu
 	return q.Write(ctx, sdk03.NewStatusUpdateEvent(x, sdk03.TaskStateCanceled, nil))
 }
 
-// TestGRPCGoSDKs calls agents of both Go SDKs: send, stream, get, cancel, and contents byte for byte.
-func TestGRPCGoSDKs(t *testing.T) {
+// TestCheck08GRPCGoSDKs calls agents of both Go SDKs: send, stream, get, cancel, and contents byte for byte.
+func TestCheck08GRPCGoSDKs(t *testing.T) {
 	t.Parallel()
 	parts := []a2a.Part{
 		a2a.TextPart("hello"),

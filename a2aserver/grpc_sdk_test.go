@@ -15,7 +15,7 @@ import (
 	"parley/a2aserver"
 )
 
-// TestGRPCGoSDK1 is called by the client of a2a-go v2.
+// TestCheck08GRPCGoSDK1 is called by the client of a2a-go v2.
 func TestCheck08GRPCGoSDK1(t *testing.T) {
 	t.Parallel()
 	card := *testCard
@@ -69,7 +69,7 @@ func TestCheck08GRPCGoSDK1(t *testing.T) {
 	}
 }
 
-// TestGRPCGoSDK03 is called by the client of a2a-go v0.3.
+// TestCheck08GRPCGoSDK03 is called by the client of a2a-go v0.3.
 func TestCheck08GRPCGoSDK03(t *testing.T) {
 	t.Parallel()
 	card := *testCard

@@ -26,7 +26,7 @@ import (
 	"parley/a2a/wire"
 )
 
-// TestBothServices shows that both generated packages live in one binary, and that the table of methods names what they
+// TestCheck08BothServices shows that both generated packages live in one binary, and that the table of methods names what they
 // define: every rpc but the list of tasks that one SDK added to a2a.v1.
 func TestCheck08BothServices(t *testing.T) {
 	t.Parallel()
