@@ -23,7 +23,7 @@ func (e *env) demoCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "demo", Short: "Serve the demo agents alone",
 		Long: "Serves each demo agent at /{name} of one address: real A2A agents to try clients on. When ready it prints " +
-			"one line on stdout:\n  ready a2a=<url> data=<dir>\nThey want a token only when PARLEY_A2A_TOKEN is set.",
+			"one line on stdout:\n  ready a2a=<url> data=<dir>\nThat address is a catalogue of them all: parley agents add <url>. They want a token only when PARLEY_A2A_TOKEN is set.",
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:7430", "`address` to listen at; port 0 = any")
