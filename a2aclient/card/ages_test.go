@@ -1,6 +1,7 @@
 package card_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -58,6 +59,22 @@ func TestAddressOfGRPC(t *testing.T) {
 		f.Interface.Binding, f.Interface.URL = "GRPC", in
 		if got := card.Address(&f.Interface); got != want {
 			t.Errorf("%s is at %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A server that listens everywhere may call that its address, in either family; what was typed tells which is meant.
+func TestGRPCEverywhere(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"0.0.0.0:50051": "127.0.0.1:50051", "[::]:50051": "127.0.0.1:50051", "grpc://[::]:50051": "grpc://127.0.0.1:50051",
+	} {
+		s := newSite(t, map[string]http.HandlerFunc{
+			wellKnown: says(strings.Replace(cardAt(address), "JSONRPC", "GRPC", 1)),
+		})
+		f := find(t, s.URL, &card.Options{HTTP: client(t)})
+		if f.Interface.URL != want || len(f.Notes) == 0 {
+			t.Errorf("%s became %s, notes %q", address, f.Interface.URL, f.Notes)
 		}
 	}
 }

@@ -252,7 +252,7 @@ func repairGRPC(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.
 		return "", nil
 	}
 	moved := *i
-	moved.URL = strings.Replace(i.URL, u.Hostname(), found.Hostname(), 1)
+	moved.URL = strings.Replace(i.URL, bracketed(u.Hostname()), bracketed(found.Hostname()), 1)
 	if unspecified(u.Hostname()) || loopback(u.Hostname()) {
 		note = fmt.Sprintf("The card says that the agent is at %s, which from here would be this computer; the host you typed (%s) is used.",
 			u.Host, found.Hostname())
@@ -260,6 +260,14 @@ func repairGRPC(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.
 		return note, nil
 	}
 	return "", &moved
+}
+
+// bracketed is a host as it stands in an address.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
 }
 
 // Address is where an interface is, as a URL. gRPC may have no scheme, and then stands for https except on this machine, or
@@ -311,9 +319,7 @@ func originOf(u *url.URL) (string, error) {
 	if host == "" || scheme != "http" && scheme != "https" {
 		return "", fmt.Errorf("%q has no http or https origin", Show(u))
 	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
+	host = bracketed(host)
 	if port != "" && port != map[string]string{"http": "80", "https": "443"}[scheme] {
 		host += ":" + port
 	}
