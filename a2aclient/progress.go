@@ -32,6 +32,7 @@ type progress struct {
 	seed      maphash.Seed
 	status    a2a.TaskStatus
 	artifacts []artifactProgress
+	places    map[string]int // of artifacts, by id
 }
 
 type artifactProgress struct {
@@ -41,12 +42,13 @@ type artifactProgress struct {
 	partial bool // it began before we listened
 }
 
-func newProgress() progress { return progress{seed: maphash.MakeSeed()} }
+func newProgress() progress { return progress{seed: maphash.MakeSeed(), places: map[string]int{}} }
 
 // reset makes p what t says.
 func (p *progress) reset(t *a2a.Task) {
 	p.status = t.Status
 	p.artifacts = p.artifacts[:0]
+	clear(p.places)
 	for i := range t.Artifacts {
 		p.artifact(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i]})
 	}
@@ -56,6 +58,7 @@ func (p *progress) reset(t *a2a.Task) {
 func (p *progress) artifact(e *a2a.ArtifactUpdate) {
 	a := p.find(e.Artifact.ID)
 	if a == nil {
+		p.places[e.Artifact.ID] = len(p.artifacts)
 		p.artifacts = append(p.artifacts, artifactProgress{id: e.Artifact.ID, partial: e.Append})
 		a = &p.artifacts[len(p.artifacts)-1]
 		a.hash.SetSeed(p.seed)
@@ -68,12 +71,13 @@ func (p *progress) artifact(e *a2a.ArtifactUpdate) {
 	}
 }
 
-// find looks from the end: chunks come for the newest.
+// find looks at the newest first: chunks come for it.
 func (p *progress) find(id string) *artifactProgress {
-	for i := len(p.artifacts) - 1; i >= 0; i-- {
-		if p.artifacts[i].id == id {
-			return &p.artifacts[i]
-		}
+	if n := len(p.artifacts); n > 0 && p.artifacts[n-1].id == id {
+		return &p.artifacts[n-1]
+	}
+	if i, ok := p.places[id]; ok {
+		return &p.artifacts[i]
 	}
 	return nil
 }
