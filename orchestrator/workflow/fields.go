@@ -79,7 +79,8 @@ func workflowFields() []field[Workflow] {
 		},
 		{
 			"inputs", "What a run is given, by name: a JSON Schema each. One without a `default` is needed, unless it says `required: false`.", false,
-			object{"type": "object", "propertyNames": object{"pattern": wordPattern}, "additionalProperties": object{"type": []string{"object", "null"}}}, readInputs,
+			object{"type": "object", "propertyNames": object{"pattern": wordPattern}, "additionalProperties": object{"type": []string{"object", "null"}}},
+			readInputs,
 		},
 		{"steps", "What is done. Steps without `needs` begin at once.", true, object{
 			"type": "array", "items": shape(steps), "minItems": 1, "maxItems": engine.MaxNodes,
@@ -294,7 +295,7 @@ func (r *reader) agent(n *node) *Agent {
 func partFields() []field[Part] {
 	return []field[Part]{
 		{"text", "Words; may hold ${{ }} expressions.", false, text, func(r *reader, n *node, p *Part) { p.Text = r.text(n, "the text") }},
-		{"data", "Data; a text in it that is one expression becomes what that gives.", false, object{}, func(r *reader, n *node, p *Part) { p.Data = r.value(n) }},
+		{"data", "Data; a text in it that is one expression becomes what that gives.", false, object{"not": object{"type": "null"}}, func(r *reader, n *node, p *Part) { p.Data = r.value(n) }},
 		{"url", "The address of a file; may hold ${{ }} expressions.", false, text, func(r *reader, n *node, p *Part) { p.URL = r.text(n, "the address") }},
 		{"artifacts", "An expression that gives artifacts of earlier steps, which are passed on, as steps.a.artifacts.", false, expression, func(r *reader, n *node, p *Part) {
 			p.Artifacts = r.expr(n, "`artifacts`")

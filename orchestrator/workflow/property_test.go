@@ -197,7 +197,8 @@ func (d drawing) message(upTo int, item bool) []Part {
 	if d.yes("words") {
 		return []Part{{Text: d.text(upTo, item)}}
 	}
-	parts := []Part{{Data: d.value(upTo, item, 0), MediaType: "application/x-y"}, {Text: d.text(upTo, item), Filename: "a b.txt"}}
+	data := &Value{Map: []Named{{"data", d.value(upTo, item, 0)}}}
+	parts := []Part{{Data: data, MediaType: "application/x-y"}, {Text: d.text(upTo, item), Filename: "a b.txt"}}
 	if d.yes("url") {
 		parts = append(parts, Part{URL: d.text(upTo, item)})
 	}

@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -420,8 +424,32 @@ func TestResultOf(t *testing.T) {
 	if d := cmp.Diff(r, &Result{Text: "ab\n\nc", Data: []any{2, "x"}, Artifacts: task.Artifacts, State: engine.NodeDone}); d != "" {
 		t.Error(d)
 	}
+	task.Artifacts = task.Artifacts[:1]
+	if r := ResultOf(task, engine.NodeDone); r.Text != "ab" || r.Data != 1 {
+		t.Errorf("%+v", r)
+	}
 	task.Artifacts = nil
 	if r := ResultOf(task, engine.NodeFailed); r.Text != "said" || r.Data != 1 || r.State != engine.NodeFailed {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The manual names every function that there is, and every key.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../docs/workflows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]bool{}
+	for _, w := range regexp.MustCompile(`[A-Za-z0-9-]+`).FindAllString(string(b), -1) {
+		words[w] = true
+	}
+	known := slices.Concat(functions, slices.Collect(maps.Keys(ours)), names(workflowFields()), names(stepTable()), names(partFields()),
+		names(loopFields()), names(retryFields()), names(askFields()), names(undoFields()), names(budgetFields()), names(agentFields()))
+	for _, f := range known {
+		if !words[f] {
+			t.Errorf("docs/workflows.md does not name %s", f)
+		}
 	}
 }

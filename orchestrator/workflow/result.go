@@ -16,29 +16,34 @@ type Result struct {
 	State     engine.NodeState // "done", "failed", "skipped" or "canceled"
 }
 
-// ResultOf reads the task of a call that ended: its text is that of its artifacts, else of its last message, and its
-// data the data parts of the same, a list when there are several.
+// ResultOf reads the task of a call that ended. Its text is that of its artifacts, and where they have none that of its
+// last message; its data are the data parts, likewise: a list when there are several.
 func ResultOf(t *a2a.Task, state engine.NodeState) *Result {
 	r := &Result{Artifacts: t.Artifacts, State: state}
 	var texts []string
 	var data []any
-	read := func(parts []a2a.Part) {
-		if s := a2a.Text(parts); s != "" {
-			texts = append(texts, s)
+	contents := make([][]a2a.Part, 0, len(t.Artifacts)+1)
+	for i := range t.Artifacts {
+		contents = append(contents, t.Artifacts[i].Parts)
+	}
+	made := len(contents)
+	if m := t.Status.Message; m != nil {
+		contents = append(contents, m.Parts)
+	}
+	var saidText, saidData bool
+	for k, parts := range contents {
+		if s := a2a.Text(parts); s != "" && (k < made || !saidText) {
+			texts, saidText = append(texts, s), true
 		}
 		for i := range parts {
-			if parts[i].Kind == a2a.PartData {
-				if v, err := plain(parts[i].Data); err == nil {
-					data = append(data, v)
-				}
+			if parts[i].Kind != a2a.PartData || k == made && saidData {
+				continue
+			}
+			if v, err := plain(parts[i].Data); err == nil {
+				data = append(data, v)
 			}
 		}
-	}
-	for i := range t.Artifacts {
-		read(t.Artifacts[i].Parts)
-	}
-	if m := t.Status.Message; m != nil && texts == nil && data == nil {
-		read(m.Parts)
+		saidData = saidData || len(data) > 0
 	}
 	r.Text = strings.Join(texts, "\n\n")
 	switch len(data) {
