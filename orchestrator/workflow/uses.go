@@ -13,8 +13,22 @@ import (
 // is used by name is known only where it runs. File names are slash-separated.
 func (w *Workflow) CheckUses(open func(file string) ([]byte, error)) Problems {
 	r := &reader{}
-	r.uses(w, open, []string{path.Clean(w.File)}, map[string]*Workflow{})
+	u := &usage{open: open, read: map[string]*Workflow{}, checked: map[level]*Problem{}}
+	u.check(r, w, []string{path.Clean(w.File)})
 	return r.sorted()
+}
+
+// usage remembers what was looked at, so that files which use each other many times cost no more than once.
+type usage struct {
+	open    func(file string) ([]byte, error)
+	read    map[string]*Workflow // nil: it has problems, which were told
+	checked map[level]*Problem   // the first of what it uses; nil: there is none
+}
+
+// level is a file and how deep it was met.
+type level struct {
+	file  string
+	depth int
 }
 
 // UsedFile returns the file that a step uses, "" when it uses none.
@@ -25,8 +39,8 @@ func (w *Workflow) UsedFile(s *Step) string {
 	return path.Join(path.Dir(w.File), s.Use)
 }
 
-// uses checks the steps of w, which the last of files is; read remembers what was read before, nil what had problems.
-func (r *reader) uses(w *Workflow, open func(string) ([]byte, error), files []string, read map[string]*Workflow) {
+// check looks at the steps of w, which is the last of files.
+func (u *usage) check(r *reader, w *Workflow, files []string) {
 	for i := range w.Steps {
 		s := &w.Steps[i]
 		file := w.UsedFile(s)
@@ -46,9 +60,9 @@ func (r *reader) uses(w *Workflow, open func(string) ([]byte, error), files []st
 			bad("join some of them", "workflows use each other more than %d deep", engine.MaxDepth)
 			continue
 		}
-		used, known := read[file]
+		used, known := u.read[file]
 		if !known {
-			src, err := open(file)
+			src, err := u.open(file)
 			if err != nil {
 				bad("see the path: it is relative to this file", "%s cannot be read", file)
 			} else if w, ps := Parse(file, src); ps != nil {
@@ -56,16 +70,23 @@ func (r *reader) uses(w *Workflow, open func(string) ([]byte, error), files []st
 			} else {
 				used = w
 			}
-			read[file] = used
+			u.read[file] = used
 		}
 		if used == nil {
 			continue
 		}
 		r.given(s, used)
-		inner := &reader{}
-		if inner.uses(used, open, append(files[:len(files):len(files)], file), read); len(inner.problems) > 0 {
-			p := inner.problems[0]
-			bad(p.Do, "%s, line %d: %s", file, p.Line, p.What)
+		at := level{file, len(files)}
+		first, known := u.checked[at]
+		if !known {
+			inner := &reader{}
+			if u.check(inner, used, append(files[:len(files):len(files)], file)); len(inner.problems) > 0 {
+				first = &inner.problems[0]
+			}
+			u.checked[at] = first
+		}
+		if first != nil {
+			bad(first.Do, "%s, line %d: %s", file, first.Line, first.What)
 		}
 	}
 }

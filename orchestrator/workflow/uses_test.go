@@ -21,6 +21,10 @@ func TestCheckUses(t *testing.T) {
 		files[fmt.Sprintf("d/%d.yaml", i)] = fmt.Sprintf("name: n\nsteps:\n- {id: a, use: ./%d.yaml}\n", i+1)
 	}
 	files[fmt.Sprintf("d/%d.yaml", engine.MaxDepth+2)] = "name: n\nsteps:\n" + call
+	for i := range engine.MaxDepth - 1 { // a thousand times each
+		files[fmt.Sprintf("d/wide%d.yaml", i)] = "name: n\nsteps:\n" + wide(fmt.Sprintf("./wide%d.yaml", i+1))
+	}
+	files[fmt.Sprintf("d/wide%d.yaml", engine.MaxDepth-1)] = "name: n\nsteps:\n" + call
 	open := func(name string) ([]byte, error) {
 		if s, ok := files[name]; ok {
 			return []byte(s), nil
@@ -40,6 +44,7 @@ func TestCheckUses(t *testing.T) {
 		{"use: ./2.yaml", "more than 5 deep"},
 		{"use: ./3.yaml", ""},
 		{"use: ./4.yaml", ""},
+		{"use: ./wide0.yaml", ""},
 	} {
 		w, ps := Parse("d/w.yaml", []byte("name: n\nsteps:\n- {id: s, "+tt.step+"}\n"))
 		if ps != nil {
@@ -50,4 +55,12 @@ func TestCheckUses(t *testing.T) {
 			t.Errorf("%s: %v; want %s", tt.step, ps, tt.want)
 		}
 	}
+}
+
+func wide(use string) string {
+	var b strings.Builder
+	for i := range engine.MaxNodes {
+		fmt.Fprintf(&b, "- {id: s%d, use: %s}\n", i, use)
+	}
+	return b.String()
 }
