@@ -96,6 +96,8 @@ func refuseCall(w http.ResponseWriter, r *http.Request, status int, sentence str
 		e.Kind = a2a.KindRateLimited
 	case http.StatusServiceUnavailable:
 		e.Kind = a2a.KindUnavailable
+	case http.StatusNotFound:
+		e.Kind = a2a.KindMethodNotFound
 	}
 	path := r.URL.EscapedPath()
 	if rest, ok := strings.CutPrefix(path, "/agents/"); ok {
@@ -154,7 +156,7 @@ func (p *a2aPlane) route(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(rest, "/")
 	h := p.agent(r.Context(), guard.Principal(r.Context()), id)
 	if h == nil {
-		http.NotFound(w, r)
+		refuseCall(w, r, http.StatusNotFound, "There is no agent at this address.")
 		return
 	}
 	serveUnder(h, "/agents/"+id, w, r)

@@ -175,8 +175,9 @@ type (
 		Streaming   bool                 `json:"streaming"`
 		Skills      []string             `json:"skills,omitempty"`
 		Notes       []string             `json:"notes,omitempty"`
-		Origins     []string             `json:"origins,omitempty"` // granted, or to be granted
-		SignIn      []string             `json:"signIn,omitempty"`  // the schemes its card declares
+		Origins     []string             `json:"origins,omitempty"`   // granted, or to be granted
+		Elsewhere   bool                 `json:"elsewhere,omitempty"` // its card was not found under the path that was given
+		SignIn      []string             `json:"signIn,omitempty"`    // the schemes its card declares
 		Fault       *orchestrator.Fault  `json:"agentFault,omitempty"`
 		Card        json.RawMessage      `json:"card,omitempty"`
 		Signature   *SignatureInfo       `json:"signature,omitempty"` // nil: the card is not signed

@@ -65,7 +65,7 @@ func (r *registry) Preview(ctx context.Context, input string, cred *orchestrator
 		if err != nil {
 			return nil, err
 		}
-		c.Wants, c.Typed = f.Card.SecuritySchemes, f.Typed
+		c.Wants, c.Typed, c.Elsewhere = f.Card.SecuritySchemes, f.Typed, f.Elsewhere
 		if c.Origins, err = r.origins(ctx, f); err != nil {
 			var refused *egress.Refused
 			if !errors.As(err, &refused) {
@@ -320,7 +320,22 @@ func (r *registry) SetCredential(ctx context.Context, id string, c *orchestrator
 	if err != nil {
 		return err
 	}
-	return r.creds.keep(ctx, id, origin, c)
+	if err := r.creds.keep(ctx, id, origin, c); err != nil {
+		return err
+	}
+	g, err := r.store.Agent(ctx, id)
+	if err != nil {
+		return err
+	}
+	r.amend(g, func(found *orchestrator.Agent) bool { // what was wrong is mended, as far as anybody knows
+		f := found.Health.Fault
+		if f == nil || f.Where != orchestrator.WhereSignIn {
+			return false
+		}
+		found.Health = orchestrator.AgentHealth{}
+		return true
+	})
+	return nil
 }
 
 // local registers an agent of this process under an id of its own, with the secret by which only we can call it. It acts

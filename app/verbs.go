@@ -207,7 +207,7 @@ func candidateInfo(c *orchestrator.Candidate) AgentInfo {
 		return AgentInfo{Input: c.Input, Fault: c.Fault}
 	}
 	info := agentInfo(c.Agent, c.Origins)
-	info.Input, info.Fault = c.Input, c.Fault
+	info.Input, info.Fault, info.Elsewhere = c.Input, c.Fault, c.Elsewhere
 	return info
 }
 

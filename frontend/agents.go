@@ -48,6 +48,9 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	asked := r.URL.Query()
+	if d.Kept = asked.Has("kept"); d.Kept {
+		d.NeedsSecret = true
+	}
 	if k := asked.Get("sign-in"); k != "" { // a refusal led here
 		d.NeedsSecret, d.Scheme = true, view.SecretKind{Kind: k, Header: asked.Get("name"), Location: asked.Get("in")}
 	}
@@ -213,5 +216,6 @@ func (s *Site) setCredential(w http.ResponseWriter, r *http.Request) error {
 	if err := s.registry.SetCredential(r.Context(), id, c); err != nil {
 		return err
 	}
-	return moved(w, r, "/agents/"+url.PathEscape(id))
+	s.agentsChanged()
+	return moved(w, r, "/agents/"+url.PathEscape(id)+"?kept")
 }

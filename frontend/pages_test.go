@@ -338,6 +338,7 @@ func TestAgentActs(t *testing.T) {
 	w.post("/agents/atlas/remove", nil).want(t, 303)
 	w.post("/agents/atlas/credential", url.Values{"secret": {""}}).want(t, 400)
 	w.post("/agents/atlas/credential", url.Values{"secret": {"p"}, "kind": {"basic"}, "user": {"mina"}}).want(t, 303)
+	w.get("/agents/atlas?kept").want(t, 200, "Kept")
 	if len(w.who.removed) != 1 || w.who.kept.User != "mina" || w.who.kept.Scheme != "Basic" {
 		t.Errorf("removed %v, kept %+v", w.who.removed, w.who.kept)
 	}

@@ -59,6 +59,7 @@ type Candidate struct {
 	Input      string
 	Agent      *Agent                        // ID is a proposal
 	Typed      *a2a.AgentInterface           // the same interface at the address that was typed, when the card names another host
+	Elsewhere  bool                          // its card was not found under the path that was typed: it may be another agent
 	Origins    []string                      // every origin its card names: what approval grants
 	Wants      map[string]a2a.SecurityScheme // the sign-in its card declares
 	Credential *Credential                   // what the card was fetched with; kept at approval

@@ -63,6 +63,10 @@ type Found struct {
 	// know which is right. Nil when there is no such doubt.
 	Typed *a2a.AgentInterface
 
+	// Elsewhere says that the card does not belong to the path that was typed, but to its whole host, or to where that led:
+	// it may well be that of another agent.
+	Elsewhere bool
+
 	// Err is set, and the rest of it not, for an entry of a list that was not found.
 	Err error
 }
@@ -176,7 +180,7 @@ func (f *finder) find(ctx context.Context, e entry) ([]*Found, error) {
 		if n > 0 && base.Scheme == "http" {
 			found.Notes = append(found.Notes, fmt.Sprintf("%s answers over plain http only: what you send can be read on the way.", base.Host))
 		}
-		if !under(at, base) {
+		if found.Elsewhere = !under(at, base); found.Elsewhere {
 			found.Notes = append(found.Notes, fmt.Sprintf("The card was found at %s, not under the path you typed.", Show(at)))
 		}
 		f.log.Debug("agent card found", "url", Show(at), "tried", len(tried))

@@ -201,7 +201,7 @@ func TestCardIsHTML(t *testing.T) {
 		}
 		fmt.Fprint(w, "<html>")
 	})
-	if f := find(t, s.URL+"/docs", &card.Options{HTTP: client(t)}); !strings.Contains(strings.Join(f.Notes, " "), "not under the path you typed") {
+	if f := find(t, s.URL+"/docs", &card.Options{HTTP: client(t)}); !f.Elsewhere || !strings.Contains(strings.Join(f.Notes, " "), "not under the path you typed") {
 		t.Errorf("notes %q", f.Notes)
 	}
 }

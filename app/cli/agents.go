@@ -72,6 +72,14 @@ func (e *env) agentsAddCmd() *cobra.Command {
 					e.fail(f.Fault)
 					continue
 				}
+				if yes && f.Elsewhere {
+					e.fail(&orchestrator.Fault{
+						Kind: "elsewhere", Where: orchestrator.WhereAgent,
+						What: "There is no agent under that path; the card of " + f.Name + " was found elsewhere on that host.",
+						Do:   "Leave out --yes to look at it, or give the address of the agent that is meant.",
+					})
+					continue
+				}
 				if !yes {
 					e.describe(f)
 					fmt.Fprintf(e.stderr, "Approve it and let it be reached at %s? [y/N] ", strings.Join(f.Origins, ", "))
