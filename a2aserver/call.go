@@ -200,7 +200,7 @@ func (x *exchange) fail(status int, err error) {
 	var b []byte
 	if status == http.StatusOK && x.refusesStream() {
 		setStreamHeader(header)
-		b = wire.AppendErrorFrame(nil, x.call, err)
+		b = wire.AppendErrorFrame(nil, x.call, err, mapping)
 	} else {
 		b = wire.AppendCallError(nil, x.call, err, mapping)
 	}

@@ -90,7 +90,7 @@ func (s *stream) end(err error) error {
 		s.o.Logger.Error("stream failed", "task", s.task, "error", err)
 	}
 	s.borrow()
-	s.buf = wire.AppendErrorFrame(s.buf, s.call, err)
+	s.buf = wire.AppendErrorFrame(s.buf, s.call, err, s.mapping())
 	s.flush()
 	if s.record != nil {
 		s.record.Err = err.Error()

@@ -261,11 +261,11 @@ func AppendEventFrame(b []byte, c *Call, seq int64, e a2a.Event) []byte {
 }
 
 // AppendErrorFrame appends an SSE frame with an error reply.
-func AppendErrorFrame(b []byte, c *Call, err error) []byte {
+func AppendErrorFrame(b []byte, c *Call, err error, m ErrorMapping) []byte {
 	if c.REST && c.Dialect != NEW {
 		b = append(b, "event: error\n"...)
 	}
-	b = AppendCallError(append(b, "data: "...), c, err, Mapping101)
+	b = AppendCallError(append(b, "data: "...), c, err, m)
 	return append(b, "\n\n"...)
 }
 

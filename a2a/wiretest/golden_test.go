@@ -190,7 +190,7 @@ func (x *exchanges) stream(name string, op wire.Op, params any, events ...a2a.Ev
 		}
 	}
 	frames = wire.AppendEventFrame(frames, call, 0, events[0])
-	frames = wire.AppendErrorFrame(frames, call, a2a.ErrTaskNotFound)
+	frames = wire.AppendErrorFrame(frames, call, a2a.ErrTaskNotFound, wire.Mapping101)
 	x.files = append(x.files, file(name+"/request", text), file(name+"/frames", frames))
 }
 
