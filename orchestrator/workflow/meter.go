@@ -131,7 +131,7 @@ func metered(n *ast.Node, weight int) {
 	*n = call
 }
 
-// patternWork is how much a pattern makes of each byte of text.
+// patternWork is how much work a pattern makes of each byte of text, next to what copying it would be.
 func patternWork(p string) int {
 	re, err := syntax.Parse(p, syntax.Perl)
 	if err != nil {
@@ -141,7 +141,7 @@ func patternWork(p string) int {
 	if err != nil {
 		return maxWork
 	}
-	return max(1, len(prog.Inst)/4)
+	return 4 * len(prog.Inst)
 }
 
 func replaceAll(args ...any) (any, error) {
