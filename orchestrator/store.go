@@ -94,18 +94,8 @@ type Agents interface {
 	Grants(ctx context.Context, agent string) ([]Grant, error)
 	RevokeGrant(ctx context.Context, g Grant) error
 
-	// MatchAgents ranks the approved agents by how well their cards (name, description, skills, tags, examples) match
-	// a text, best first, at most n. Scores are bm25, higher is better, comparable within one answer only.
-	MatchAgents(ctx context.Context, text string, n int) ([]Match, error)
-
 	Token(ctx context.Context, hash [32]byte) (*Token, error) // also revoked ones
 	ListTokens(ctx context.Context) ([]*Token, error)
-}
-
-// Match is one agent found for a text.
-type Match struct {
-	AgentID string
-	Score   float64
 }
 
 // Conversations are the chats and their items.

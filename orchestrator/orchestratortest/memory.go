@@ -240,36 +240,6 @@ func (m *MemoryStore) ListAgents(context.Context) ([]*orchestrator.Agent, error)
 func (m *MemoryStore) Grants(context.Context, string) ([]orchestrator.Grant, error) { return nil, nil }
 func (m *MemoryStore) RevokeGrant(context.Context, orchestrator.Grant) error        { return nil }
 
-// MatchAgents counts the words of the text that the agent's card has.
-func (m *MemoryStore) MatchAgents(ctx context.Context, text string, n int) ([]orchestrator.Match, error) {
-	all, _ := m.ListAgents(ctx)
-	var out []orchestrator.Match
-	for _, a := range all {
-		if a.Trust != orchestrator.TrustApproved {
-			continue
-		}
-		card := a.Name
-		if a.Card != nil {
-			card += " " + a.Card.Description
-			for _, s := range a.Card.Skills {
-				card += " " + s.Name + " " + s.Description + " " + strings.Join(s.Tags, " ") + " " + strings.Join(s.Examples, " ")
-			}
-		}
-		words := strings.FieldsFunc(strings.ToLower(card), func(r rune) bool { return strings.ContainsRune(" .,;:?!\n", r) })
-		score := 0.0
-		for _, w := range strings.Fields(strings.ToLower(text)) {
-			if slices.Contains(words, strings.Trim(w, ".,;:?!")) {
-				score++
-			}
-		}
-		if score > 0 {
-			out = append(out, orchestrator.Match{AgentID: a.ID, Score: score})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b orchestrator.Match) int { return cmp.Compare(b.Score, a.Score) })
-	return out[:min(n, len(out))], nil
-}
-
 func (m *MemoryStore) Token(context.Context, [32]byte) (*orchestrator.Token, error) {
 	return nil, orchestrator.ErrNotFound
 }

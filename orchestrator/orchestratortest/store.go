@@ -50,7 +50,6 @@ func TestStore(t *testing.T, open OpenStore) {
 		{"Contexts", storeContexts},
 		{"Asks", storeAsks},
 		{"Agents", storeAgents},
-		{"MatchAgents", storeMatchAgents},
 		{"Grants", storeGrants},
 		{"Tokens", storeTokens},
 		{"Settings", storeSettings},

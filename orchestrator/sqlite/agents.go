@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
-	"strings"
 
 	"parley/orchestrator"
 )
@@ -21,43 +19,10 @@ const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, c
 		fault = excluded.fault, signature = excluded.signature`
 
 func (b *batch) agent(a *orchestrator.Agent) {
-	id, approved := a.ID, a.Trust == orchestrator.TrustApproved
-	words := cardWords(a)
-	s := b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
+	b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
 		b.marshal(a.Interface), a.Dialect, string(a.Known), b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
 		milli(a.Health.Checked), b.marshal(a.Health.Fault), b.marshal(a.Signature))
-	s.then = func(w *writer, _ driver.Result) error {
-		c := w.c
-		key, _, err := c.integer(`SELECT key FROM agents WHERE id = ?`, id)
-		if err != nil {
-			return err
-		}
-		if !approved {
-			_, err = c.exec(`DELETE FROM agents_fts WHERE rowid = ?`, key)
-			return err
-		}
-		_, err = c.exec(`INSERT OR REPLACE INTO agents_fts (rowid, name, description, skills, tags, examples)
-			VALUES (?, ?, ?, ?, ?, ?)`, key, words[0], words[1], words[2], words[3], words[4])
-		return err
-	}
 	b.change(orchestrator.Change{AgentID: a.ID})
-}
-
-// cardWords returns the columns of agents_fts.
-func cardWords(a *orchestrator.Agent) [5]string {
-	var skills, tags, examples []string
-	description := ""
-	if a.Card != nil {
-		description = a.Card.Description
-		for i := range a.Card.Skills {
-			s := &a.Card.Skills[i]
-			skills = append(skills, s.Name, s.Description)
-			tags = append(tags, s.Tags...)
-			examples = append(examples, s.Examples...)
-		}
-	}
-	index := func(s ...string) string { return indexed(strings.Join(s, "\n")) }
-	return [5]string{index(a.Name), index(description), index(skills...), index(tags...), index(examples...)}
 }
 
 const agentColumns = `SELECT id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known, notes, hue, local,
@@ -145,21 +110,6 @@ func (db *DB) RevokeGrant(ctx context.Context, g orchestrator.Grant) error {
 	b.add(`DELETE FROM grants WHERE agent = ? AND origin = ?`, g.AgentID, g.Origin)
 	b.change(orchestrator.Change{AgentID: g.AgentID})
 	return db.writer.waitFor(ctx, &op{batch: b})
-}
-
-// MatchAgents ranks the approved agents by how well their cards match a text.
-func (db *DB) MatchAgents(ctx context.Context, text string, n int) ([]orchestrator.Match, error) {
-	query := anyWord(text)
-	if query == "" || n <= 0 {
-		return nil, nil
-	}
-	return list(ctx, db, func(row scanner) (m orchestrator.Match, err error) {
-		err = row.Scan(&m.AgentID, &m.Score)
-		return m, err
-	}, `SELECT a.id, -bm25(agents_fts, 8.0, 3.0, 5.0, 6.0, 2.0) AS score
-		FROM agents_fts JOIN agents a ON a.key = agents_fts.rowid
-		WHERE agents_fts MATCH ? AND a.trust = ? ORDER BY score DESC, a.id LIMIT ?`,
-		query, string(orchestrator.TrustApproved), n)
 }
 
 func (b *batch) token(t *orchestrator.Token) {

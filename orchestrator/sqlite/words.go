@@ -210,35 +210,3 @@ func match(all []term) string {
 	}
 	return b.String()
 }
-
-// anyWord writes an FTS5 query that is content with any word of a text.
-func anyWord(text string) string {
-	var b strings.Builder
-	seen := map[string]bool{}
-	for w := range words(norm.NFC.String(text)) {
-		if seen[w.text] || commonWords[w.text] || len(seen) == maxWords {
-			continue
-		}
-		seen[w.text] = true
-		if b.Len() > 0 {
-			b.WriteString(" OR ")
-		}
-		b.WriteString(`"` + w.text + `"`)
-	}
-	return b.String()
-}
-
-// maxWords bounds what a long message costs to match.
-const maxWords = 64
-
-// commonWords say nothing of what an agent is asked to do. Among a handful of agents their rarity would mislead.
-var commonWords = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`a about all also am an and any are as at be been but by can could d did do does for
-		from had has have he her here him his how i if in into is it its just like ll m me more most my need no not now of
-		on one or our out please re s she should so some t than that the their them then there these they this those to up
-		us ve very want was we were what when where which who why will with would you your`) {
-		m[w] = true
-	}
-	return m
-}()

@@ -24,6 +24,7 @@ import (
 type Ports struct {
 	Agents orchestrator.Agents
 	Caller orchestrator.Caller
+	Cards  planner.Cards // finds the agent of a run that names none
 	Log    *slog.Logger
 
 	FirstReply   time.Duration // how long an agent may take to say anything at all to a message
@@ -64,7 +65,7 @@ func (p *Ports) Plan(ctx context.Context, c *engine.Plan, text string) (*planner
 	if c.Agent != "" {
 		return planner.Direct(c.Agent), nil
 	}
-	return planner.Cards(ctx, p.Agents, text)
+	return p.Cards.Plan(ctx, p.Agents, text)
 }
 
 // Request builds what goes to the agent for an intent. Our own ids stay here; hops is how many agents the message has
