@@ -99,6 +99,21 @@ func (r *reporter) Execute(ctx context.Context, _ *a2aserver.Turn) iter.Seq2[a2a
 	}
 }
 
+// reports counts the recorded reports of the reporter to a run, "" = to any.
+func (p *program) reports(run string) (n int) {
+	p.Helper()
+	all, err := p.WireRecords(p.Context(), orchestrator.WireQuery{RunID: run})
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, x := range all {
+		if x.Method == "push" && x.Inbound && x.Peer == "reporter" && x.Status == 200 {
+			n++
+		}
+	}
+	return n
+}
+
 // An agent on this machine that does not stream is told of a webhook of ours, and its report ends the wait; what it
 // reported is on record. The webhook is gone when the task has ended.
 func TestCheck20Hooks(t *testing.T) {
@@ -127,24 +142,15 @@ func TestCheck20Hooks(t *testing.T) {
 			if !strings.HasPrefix(config.URL, p.ready.A2A+"hooks/") || config.Token == "" {
 				t.Errorf("registered %+v", config)
 			}
+			eventually(t, "it reports that it works", func() bool { return p.reports("") > 0 }) // the end may be seen before it is reported
 			close(r.goOn)
 			answer := <-out
 			if answer.get("result.task.status.state") != completed || !strings.Contains(answer.get("result.task.artifacts"), "the report") {
 				t.Fatalf("%s", answer.body)
 			}
-			run := answer.get("result.task.id")
-			eventually(t, "the reports are on record", func() bool {
-				all, err := p.WireRecords(t.Context(), orchestrator.WireQuery{RunID: run})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, x := range all {
-					if x.Method == "push" && x.Inbound && x.Peer == "reporter" && x.Status == 200 {
-						return true
-					}
-				}
-				return false
-			})
+			if p.reports(answer.get("result.task.id")) == 0 {
+				t.Error("the reports are not on record with their run")
+			}
 			eventually(t, "the webhook is forgotten", func() bool {
 				return p.do("POST", config.URL, "{}", "X-A2A-Notification-Token", config.Token).StatusCode == 404
 			})
