@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/orchestrator/engine"
 	"parley/orchestrator/workflow"
 )
 
@@ -55,10 +54,10 @@ func marks(s *workflow.Step) []string {
 	add(s.ForEach != nil, "for each")
 	add(s.Loop > 0, "loop up to %d", s.Loop)
 	add(s.Attempts > 1, "try %d times", s.Attempts)
-	add(s.Join == engine.JoinAny, "when any is done")
-	add(s.Join == engine.JoinQuorum, "when %d are done", s.Quorum)
-	add(s.Join == engine.JoinCollect, "whatever became of them")
-	add(s.OnError == engine.OnErrorSkip, "may fail")
+	add(s.Join == "any", "when any is done")
+	add(s.Join == "quorum", "when %d are done", s.Quorum)
+	add(s.Join == "collect", "whatever became of them")
+	add(s.OnError == "skip", "may fail")
 	if s.Fallback != nil {
 		add(true, "else %s", agentWords(s.Fallback))
 	}
@@ -148,9 +147,9 @@ func drawMermaid(out io.Writer, w *workflow.Workflow) {
 		names[s.ID] = "n" + strconv.Itoa(i)
 		shape := [2]string{"[", "]"}
 		switch s.Kind() {
-		case engine.NodeAsk:
+		case "ask":
 			shape = [2]string{"{{", "}}"}
-		case engine.NodeNone:
+		case "none":
 			shape = [2]string{"([", "])"}
 		}
 		text := strings.NewReplacer(`#`, "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;").Replace(label(s, "\n"))
@@ -172,9 +171,9 @@ func drawDot(out io.Writer, w *workflow.Workflow) {
 		s := &w.Steps[i]
 		shape := ""
 		switch s.Kind() {
-		case engine.NodeAsk:
+		case "ask":
 			shape = ", shape=hexagon"
-		case engine.NodeNone:
+		case "none":
 			shape = ", shape=ellipse"
 		}
 		fmt.Fprintf(out, "  %s [label=%s%s];\n", quote(s.ID), quote(label(s, "\n")), shape)
