@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"parley/app/guard"
+	"parley/app/vault"
 	"parley/frontend"
 )
 
@@ -21,6 +22,7 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 	a.site = frontend.New(a.store, a.driver, a.registry, &frontend.Options{
 		Logger:      a.log,
 		Version:     a.cfg.Version,
+		Fleeting:    a.vault.Kind() == vault.Memory,
 		Demo:        a.cfg.Demo != nil,
 		Shell:       a.cfg.Shell,
 		Handle:      a.cfg.Pages,

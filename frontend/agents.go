@@ -54,6 +54,7 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 	if k := asked.Get("sign-in"); k != "" { // a refusal led here
 		d.NeedsSecret, d.Scheme = true, view.SecretKind{Kind: k, Header: asked.Get("name"), Location: asked.Get("in")}
 	}
+	d.Scheme.Fleeting = s.opts.Fleeting
 	return s.agentList(w, r, &d)
 }
 

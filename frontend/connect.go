@@ -142,9 +142,11 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 		}
 		if c.Agent != nil && c.Agent.Card != nil && c.Credential == nil {
 			fc.Scheme, fc.Wants = wanted(c.Wants, c.Agent.Card.SecurityRequirements)
+			fc.Scheme.Fleeting = s.opts.Fleeting
 		}
 		v.Candidates = append(v.Candidates, fc)
 	}
+	v.Scheme.Fleeting = s.opts.Fleeting
 	return v
 }
 

@@ -52,3 +52,15 @@ func TestConnectCatalogue(t *testing.T) {
 		t.Errorf("approved %+v", w.who.approved)
 	}
 }
+
+// A form for a credential says where it will be kept, and does not say more.
+func TestCredentialsAreKeptWhere(t *testing.T) {
+	t.Parallel()
+	for fleeting, want := range map[bool]string{true: "in memory only, until Parley ends", false: "in this computer's vault"} {
+		w := newWorld(t, &Options{Fleeting: fleeting})
+		w.get("/agents/atlas?kept").want(t, 200, want)
+		w.who.fails(&orchestrator.Fault{Kind: "unauthenticated", Where: orchestrator.WhereSignIn, What: "The card wants a credential."})
+		r := w.post("/connect", url.Values{"input": {"locked.example"}})
+		w.get(r.Header.Get("Location")).want(t, 200, want)
+	}
+}

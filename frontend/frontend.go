@@ -29,6 +29,7 @@ type Options struct {
 	Shell       Shell                    // nil in a browser
 	Version     string                   // shown in the settings
 	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
+	Fleeting    bool                     // credentials are kept in memory only: the forms for them say so
 	Demo        bool                     // demo agents are at hand: the welcome offers them
 	Now         func() time.Time         // nil = time.Now
 	Linger      time.Duration            // how long a conversation stays followed without a window; 0 = 30 s
