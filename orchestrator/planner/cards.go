@@ -15,7 +15,7 @@ import (
 // Margin is how much better than the second best a match has to be so that nobody is asked, and Enough what it has to
 // score at least: less is a word or two that say little.
 const (
-	Margin = 1.75
+	Margin = 1.55
 	Enough = 0.5
 )
 

@@ -148,9 +148,8 @@ func TestCardsOffersThree(t *testing.T) {
 	}
 	var c Cards
 	p := plan(t, &c, stored(t, rows...), "will it rain tomorrow?")
-	// Equal ones by id; not those that do not match.
-	if diff := cmp.Diff([]string{"one", "six", "ten"}, choices(p)); diff != "" && len(p.Choices) != offered {
-		t.Errorf("choices (-want +got):\n%s", diff)
+	if len(p.Choices) != offered {
+		t.Errorf("offered %v, want %d", choices(p), offered)
 	}
 	for _, ch := range p.Choices {
 		if !slices.Contains([]string{"one", "two", "six", "ten"}, ch.ID) || ch.Label == "" || ch.Detail != "Weather forecasts." {
@@ -242,9 +241,6 @@ func TestCardsDeterministic(t *testing.T) {
 		}
 		if d := cmp.Diff(want, plan(t, &two, other, r.Text)); d != "" {
 			t.Fatalf("%q, agents in another order (-want +got):\n%s", r.Text, d)
-		}
-		if t.Failed() || r.Text == "" {
-			return
 		}
 	}
 }

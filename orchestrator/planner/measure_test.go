@@ -82,7 +82,10 @@ func measure(t testing.TB, set string) figures {
 	var f figures
 	for _, q := range readSet(t, set) {
 		right := func(id string) bool { return id == q.Agent || slices.Contains(q.Also, id) }
-		p := plan(t, &c, store, q.Text)
+		p, err := c.Plan(t.Context(), store, q.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var best []string
 		if a := r.named(q.Text); a != nil {
 			best = append(best, a.ID)
@@ -119,9 +122,18 @@ func TestTune(t *testing.T) {
 	t.Parallel()
 	f := measure(t, "tune.json")
 	t.Log(f)
-	if f.first < 85 || f.three < 93 || f.asked > 35 || f.reached < 90 {
+	if f.first < 87 || f.three < 94 || f.asked > 26 || f.reached < 92 {
 		t.Errorf("worse than before: %v", f)
 	}
+}
+
+// TestHeld prints the figures of the half that is for reporting, and nothing else of it, when PARLEY_HELD is set. It
+// asserts nothing: what fails there must not lead to a change here. See testdata/labelled/README.md.
+func TestHeld(t *testing.T) {
+	if os.Getenv("PARLEY_HELD") == "" {
+		t.Skip("held.json is opened for its figures only: set PARLEY_HELD=1")
+	}
+	t.Log(measure(t, "held.json"))
 }
 
 func BenchmarkCards(b *testing.B) {

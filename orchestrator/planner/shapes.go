@@ -24,6 +24,7 @@ var shapes = sync.OnceValue(func() []shape {
 		{"<hash>", "a file hash", regexp.MustCompile(`\b(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\b`)},
 		{"<container>", "a container number", regexp.MustCompile(`\b[A-Z]{3}[UJZ] ?\d{6}-?\d\b`)},
 		{"<pull-request>", "a pull request", regexp.MustCompile(`(?i)/(pull|merge_requests)/\d+`)},
+		{"<paper>", "a paper", regexp.MustCompile(`(?i)\b(arxiv\.org/|doi\.org/|10\.\d{4,9}/\S)`)},
 		{"<sql>", "an SQL statement", regexp.MustCompile(`(?is)\bselect\b.+\bfrom\b.+\b(where|join|group by|order by|limit)\b`)},
 		{"<code>", "program code", regexp.MustCompile(`(?m)(\)\s*\{|=>|;\s*$|^\s*(def|func|fn|public|private|import|class) \w|</\w+>)`)},
 		{"<log>", "lines of a log", regexp.MustCompile(`(?m)(\b(ERROR|FATAL|WARN|panic:|Exception|Traceback|CrashLoopBackOff|OOMKilled)\b|^\S+ +READY +STATUS|^\s+at [\w.$]+\()`)},
