@@ -210,7 +210,7 @@ func TestTidyTree(t *testing.T) {
 	t.Parallel()
 	local := regexp.MustCompile(`(?m)(?:^|[\s"'` + "`" + `(=:,])((?:/(?:work|root)/|\.\./share[d])[^\s"']*)`)
 	later := regexp.MustCompile(`\b(TOD[O]|FIXM[E]|XX[X])\b`)
-	skip := []string{".git", ".cache", "bin", "node_modules", "testdata", "static", "fonts"}
+	skip := []string{".git", ".cache", ".venv", "bin", "node_modules", "testdata", "static", "fonts"}
 	text := []string{".go", ".templ", ".ts", ".mjs", ".js", ".css", ".md", ".sh", ".sql", ".yml", ".yaml", ".json", ".txtar", ".mod", ""}
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
 		switch {
