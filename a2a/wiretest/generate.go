@@ -122,7 +122,7 @@ func scheme(t *rapid.T) a2a.SecurityScheme {
 		s.Scheme, s.BearerFormat = id(t), maybe(t, text)
 	case a2a.SchemeOAuth2:
 		f := a2a.OAuthFlow{
-			Kind:             rapid.SampledFrom([]string{"authorizationCode", "clientCredentials", "implicit", "password"}).Draw(t, "flow"),
+			Kind:       rapid.SampledFrom([]string{"authorizationCode", "clientCredentials", "implicit", "password"}).Draw(t, "flow"),
 			RefreshURL: maybe(t, id),
 		}
 		if f.Kind == "authorizationCode" || f.Kind == "implicit" {
