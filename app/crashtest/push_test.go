@@ -150,7 +150,7 @@ func (c *client) register(ctx context.Context, hook string) (task string, err er
 
 // runPushes kills the program n times under such load, and then holds it to what it acknowledged: every event of every
 // task came, in order, the same under the same id. between runs while the program is down; patience is
-// how long the last of it may take.
+// how long none more may be reported to its end while some are not.
 func (h *harness) runPushes(hook *hooks, n int, patience time.Duration, between func() error) error {
 	var all []pushed
 	for round := range n {
@@ -172,9 +172,12 @@ func (h *harness) runPushes(hook *hooks, n int, patience time.Duration, between 
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	missing := len(all)
+	missing, before := len(all), len(all)
 	for deadline := time.Now().Add(patience); missing > 0 && time.Now().Before(deadline); <-tick.C {
-		missing = 0
+		if missing < before {
+			deadline = time.Now().Add(patience)
+		}
+		before, missing = missing, 0
 		hook.mu.Lock()
 		for _, k := range all {
 			if t := hook.got[k.path]; t == nil || !t.ended {
