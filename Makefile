@@ -6,6 +6,9 @@ WINDOW_TAGS        := $(TAGS),desktop,production,webkit2_41
 # One set of flags everywhere: another set compiles all of SQLite again.
 export GOFLAGS     := -buildvcs=false -tags=$(TAGS)
 
+# Without symbol tables: a third of the program. Stack traces and profiles need none.
+LDFLAGS := -s -w
+
 DATA      ?= .cache/demo
 CYCLES    ?= 200
 FUZZTIME  ?= 30s
@@ -24,7 +27,7 @@ run: build ## build, start with the demo agents, open the browser (or print the 
 	@bin/parley $(ARGS)
 
 build: ## build bin/parley, the browser edition: needs Go and a C compiler, nothing else
-	@go build -o bin/parley .
+	@go build -ldflags "$(LDFLAGS)" -o bin/parley .
 
 test: deps ## install what the tests need, then run all of them, browser included
 	$(TEST) ./...
@@ -58,19 +61,19 @@ interop-deps: ## install the peers of interop: npm packages and Python environme
 
 desktop: ## build bin/parley-window and open it (under Xvfb where there is no display)
 	@build/deps.sh window
-	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
+	@go build -tags $(WINDOW_TAGS) -ldflags "$(LDFLAGS)" -o bin/parley-window .
 	@build/display.sh bin/parley-window $(ARGS)
 
 desktop-smoke: ## build the window, wait until its page is live, take a picture into bin/
 	@build/deps.sh window
 	@go vet -tags $(WINDOW_TAGS) . ./app/desktop
-	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
+	@go build -tags $(WINDOW_TAGS) -ldflags "$(LDFLAGS)" -o bin/parley-window .
 	@build/desktop-smoke.sh bin/parley-window bin/window.png
 
 pictures: build ## take the pictures of the README from the real program
 	@build/deps.sh browser
 	@build/deps.sh window
-	@go build -tags $(WINDOW_TAGS) -o bin/parley-window .
+	@go build -tags $(WINDOW_TAGS) -ldflags "$(LDFLAGS)" -o bin/parley-window .
 	@build/pictures.sh bin/parley bin/parley-window docs/img
 
 golden: ## rewrite the golden files and show what changed
