@@ -96,7 +96,8 @@ func (f *Flow) resolved(b *Resolved) {
 	if n.Timeout > 0 && st.Round == 1 {
 		st.Deadline = b.At + n.Timeout
 	}
-	if n.Approve && !st.Agreed || n.Kind == NodeAsk {
+	nothing := n.Kind == NodeCall && len(b.Items) == 0 // to be approved, too
+	if n.Approve && !st.Agreed && !nothing || n.Kind == NodeAsk {
 		st.State, st.Wants = NodeApproving, true
 		return
 	}

@@ -240,6 +240,12 @@ func TestFlowAsksAndLoops(t *testing.T) {
 		t.Errorf("%v, %+v", w.order, w.f)
 	}
 
+	w = newFlowWorld(t, &Graph{Nodes: []Node{{ID: "a", Kind: NodeCall, Approve: true}}})
+	w.apply(&Resolved{Node: "a", Round: 1})
+	if w.settle(); !w.f.Ended || w.f.Closing != a2a.TaskStateCompleted {
+		t.Errorf("nobody has to approve nothing: %+v", w.f)
+	}
+
 	w = newFlowWorld(t, &Graph{Nodes: []Node{{ID: "a", Kind: NodeCall, Approve: true}, call("b", "a")}})
 	w.settle()
 	w.apply(&Answered{Ask: "ask-a-2", State: orchestrator.AskDeclined})
