@@ -107,30 +107,6 @@ func Status(d wire.Dialect, err error, m wire.ErrorMapping) *status.Status {
 	return s
 }
 
-// jsonCodes are what the same errors are called over JSON-RPC: how an *a2a.Error tells that an agent answered it.
-var jsonCodes = map[a2a.ErrorKind]int{
-	a2a.KindParse:                -32700,
-	a2a.KindInvalidRequest:       -32600,
-	a2a.KindMethodNotFound:       -32601,
-	a2a.KindInvalidParams:        -32602,
-	a2a.KindInternal:             -32603,
-	a2a.KindTaskNotFound:         -32001,
-	a2a.KindTaskNotCancelable:    -32002,
-	a2a.KindPushNotSupported:     -32003,
-	a2a.KindUnsupportedOperation: -32004,
-	a2a.KindContentType:          -32005,
-	a2a.KindInvalidAgentResponse: -32006,
-	a2a.KindExtendedCardNotSet:   -32007,
-	a2a.KindExtensionRequired:    -32008,
-	a2a.KindVersionNotSupported:  -32009,
-	a2a.KindTaskTerminal:         -32004,
-	a2a.KindUnauthenticated:      -32600,
-	a2a.KindForbidden:            -32600,
-	a2a.KindRateLimited:          -32603,
-	a2a.KindTooLarge:             -32602,
-	a2a.KindUnavailable:          -32603,
-}
-
 // classNames are how the Python SDK of v0.3 begins its messages; it has no details.
 var classNames = map[string]a2a.ErrorKind{
 	"TaskNotFoundError":                           a2a.KindTaskNotFound,
@@ -157,7 +133,7 @@ func Error(op wire.Op, s *status.Status) *a2a.Error {
 	for _, d := range s.Details() {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
-			if k := a2a.ErrorKind(d.GetReason()); jsonCodes[k] != 0 {
+			if k := a2a.ErrorKind(d.GetReason()); wire.Code(wire.NEW, k) != 0 {
 				e.Kind = k
 			}
 			e.Metadata = d.GetMetadata()
@@ -180,7 +156,7 @@ func Error(op wire.Op, s *status.Status) *a2a.Error {
 	if e.Message == "" {
 		e.Message = "the agent answered with an error that says nothing"
 	}
-	e.Code = jsonCodes[e.Kind]
+	e.Code = wire.Code(wire.NEW, e.Kind)
 	return e
 }
 

@@ -38,6 +38,9 @@ var codes = map[a2a.ErrorKind]int{
 	a2a.KindUnavailable:          -32603,
 }
 
+// Code is the JSON-RPC code of a kind in a dialect; 0 for a kind that nobody defined.
+func Code(d Dialect, k a2a.ErrorKind) int { return of(d).code(k) }
+
 // kinds reads the codes; where several kinds share one it names the plain one.
 var kinds = map[int]a2a.ErrorKind{
 	-32700: a2a.KindParse,
