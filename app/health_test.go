@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"testing"
-	"time"
 )
 
 // The list of agents says how the last contact with each went: that there was none yet, that it answers, what was wrong,
@@ -18,14 +17,9 @@ func TestHealthIsKept(t *testing.T) {
 	cookie := p.login()
 	shows := func(what string) {
 		t.Helper()
-		var body []byte
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-			body = p.do(http.MethodGet, p.page()+"agents/outside", "", "Cookie", cookie).body
-			if bytes.Contains(body, []byte(what)) {
-				return
-			}
-		}
-		t.Fatalf("its page does not say %q:\n%s", what, body)
+		eventually(t, "its page says "+what, func() bool {
+			return bytes.Contains(p.do(http.MethodGet, p.page()+"agents/outside", "", "Cookie", cookie).body, []byte(what))
+		})
 	}
 	tell := func(id string) { p.call("agents/outside", envToken, "SendMessage", say(id, "hello")) }
 

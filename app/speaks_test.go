@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"testing"
-	"time"
 
 	"parley/a2a"
 	"parley/app"
@@ -23,9 +22,7 @@ func TestVerdictIsKept(t *testing.T) {
 		t.Fatal("the card was not believed at first")
 	}
 	show := func(p *program) app.AgentInfo { return verb[app.AgentInfo](p, "agents.show", app.Named{ID: "outside"}) }
-	for end := time.Now().Add(10 * time.Second); show(p).Speaks != "v0.3 over JSON-RPC" && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually(t, "what it speaks is kept", func() bool { return show(p).Speaks == "v0.3 over JSON-RPC" })
 	if a := show(p); a.Speaks != "v0.3 over JSON-RPC" || a.Known != "answer" {
 		t.Fatalf("it is said to speak %s, known by %q", a.Speaks, a.Known)
 	}
