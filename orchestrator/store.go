@@ -66,6 +66,10 @@ type Batch struct {
 	Items         []*Item // ID 0: appended, and given the next ID
 	Tokens        []*Token
 	Settings      map[string]string
+
+	// Claims are the runs that the batch goes by, each with its claim: ErrMoved, and nothing written, when somebody claimed
+	// one of them since. Only a store that is Shared looks at it.
+	Claims map[string]int64
 }
 
 // NewEvent is an event before it has its place. JSON over BlobSize goes to the blob store; the row holds its hash.
@@ -83,6 +87,16 @@ const BlobSize = 128 << 10
 
 // ErrDuplicate says that a Receipt was there already.
 var ErrDuplicate = errors.New("this message was received before")
+
+// Shared is what a Store offers beside when several processes write it at the same time. Whoever carries a run on, or
+// changes it, claims it first and reads it then; what was known of it before counts no more.
+type Shared interface {
+	// Claim makes the caller the only one whose batches may name the run, and returns the claim.
+	Claim(ctx context.Context, run string) (int64, error)
+}
+
+// ErrMoved says that somebody else claimed a run.
+var ErrMoved = errors.New("somebody else carries the run on")
 
 // ErrNotFound is returned by reads of a single row that is not there.
 var ErrNotFound = errors.New("not found")
