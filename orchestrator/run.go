@@ -21,6 +21,7 @@ type Run struct {
 	Created        time.Time
 	LastSeq        int64           // of its newest event; set by the store
 	Engine         json.RawMessage // what the driver needs beside the events
+	Workflow       string          // the id of the kept workflow it carries out; "" = none, or one from a file
 }
 
 // Receipt remembers a received message so that it is acted on once; kept at least seven days.

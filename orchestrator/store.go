@@ -15,13 +15,14 @@ type Store interface {
 	Agents
 	Conversations
 	Runs
+	Workflows
 	Settings
 
 	// Healthy returns nil, or an *a2a.Error of kind a2a.KindUnavailable saying in plain words why the store takes no
 	// writes now (disk full, I/O error, locked, corrupt). Reads go on working.
 	Healthy() error
 
-	// Changes yields what lists must read again: a conversation, an agent, a run changed. Hints may be merged or
+	// Changes yields what lists must read again: a conversation, an agent, a run, a workflow changed. Hints may be merged or
 	// lost; what they hint at is in the store. It ends with ctx.
 	Changes(ctx context.Context) iter.Seq[Change]
 }
@@ -65,6 +66,7 @@ type Batch struct {
 	Asks          []*Ask
 	Items         []*Item // ID 0: appended, and given the next ID
 	Tokens        []*Token
+	Workflows     []*Workflow
 	Settings      map[string]string
 
 	// Claims are the runs that the batch goes by, each with its claim: ErrMoved, and nothing written, when somebody claimed
@@ -203,4 +205,5 @@ type Change struct {
 	AgentID        string
 	RunID          string
 	AskID          string
+	WorkflowID     string
 }

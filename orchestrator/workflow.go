@@ -22,9 +22,10 @@ type Workflow struct {
 type Workflows interface {
 	Workflow(ctx context.Context, id string) (*Workflow, error)
 	ListWorkflows(ctx context.Context) ([]*Workflow, error) // by name
-	RemoveWorkflow(ctx context.Context, id string) error
+	RemoveWorkflow(ctx context.Context, id string) error    // its runs stay; one that is not there is no error
 
-	// WorkflowRuns returns runs of a workflow, newest first: at most n, after the run named by after ("" = from the top).
+	// WorkflowRuns returns runs of a workflow, the last begun first: at most n, after the run named by after
+	// ("" = from the top). Runs that were begun for its steps are not among them.
 	WorkflowRuns(ctx context.Context, id, after string, n int) ([]*Run, error)
 }
 

@@ -32,6 +32,7 @@ type MemoryStore struct {
 	asks          map[string]orchestrator.Ask
 	items         []*orchestrator.Item
 	receipts      map[[3]string]orchestrator.Receipt
+	workflows     map[string]orchestrator.Workflow
 	settings      map[string]string
 	failed        map[string]bool
 	fault         error // of every write, while set
@@ -44,7 +45,7 @@ func NewMemoryStore() *MemoryStore {
 		conversations: map[string]orchestrator.Conversation{}, runs: map[string]orchestrator.Run{},
 		steps: map[string][]orchestrator.Step{}, contexts: map[[2]string]orchestrator.ChildContext{},
 		asks: map[string]orchestrator.Ask{}, receipts: map[[3]string]orchestrator.Receipt{},
-		settings: map[string]string{}, failed: map[string]bool{},
+		workflows: map[string]orchestrator.Workflow{}, settings: map[string]string{}, failed: map[string]bool{},
 	}
 }
 
@@ -143,6 +144,9 @@ func (m *MemoryStore) put(b *orchestrator.Batch) {
 		it.ID = m.item
 		c := *it
 		m.items = append(m.items, &c)
+	}
+	for _, w := range b.Workflows {
+		m.workflows[w.ID] = *w
 	}
 	maps.Copy(m.settings, b.Settings)
 }
@@ -318,6 +322,48 @@ func (m *MemoryStore) Erase(_ context.Context, id string) error {
 		}
 	}
 	return nil
+}
+
+func (m *MemoryStore) Workflow(_ context.Context, id string) (*orchestrator.Workflow, error) {
+	return row(m, m.workflows, id)
+}
+
+func (m *MemoryStore) ListWorkflows(context.Context) ([]*orchestrator.Workflow, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*orchestrator.Workflow
+	for _, w := range m.workflows {
+		out = append(out, &w)
+	}
+	slices.SortFunc(out, func(a, b *orchestrator.Workflow) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func (m *MemoryStore) RemoveWorkflow(_ context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.workflows, id)
+	return nil
+}
+
+// WorkflowRuns goes by the time of creation, which is the order of beginnings as far as tests of drivers go.
+func (m *MemoryStore) WorkflowRuns(_ context.Context, id, after string, n int) ([]*orchestrator.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*orchestrator.Run
+	for _, r := range m.runs {
+		if r.Workflow == id && id != "" {
+			m.place(&r)
+			out = append(out, &r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *orchestrator.Run) int {
+		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.ID, a.ID))
+	})
+	if i := slices.IndexFunc(out, func(r *orchestrator.Run) bool { return r.ID == after }); i >= 0 {
+		out = out[i+1:]
+	}
+	return out[:min(n, len(out))], nil
 }
 
 func (m *MemoryStore) Run(_ context.Context, id string) (*orchestrator.Run, error) {

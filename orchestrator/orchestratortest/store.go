@@ -52,6 +52,8 @@ func TestStore(t *testing.T, open OpenStore) {
 		{"Agents", storeAgents},
 		{"Grants", storeGrants},
 		{"Tokens", storeTokens},
+		{"Workflows", storeWorkflows},
+		{"WorkflowRuns", storeWorkflowRuns},
 		{"Settings", storeSettings},
 		{"Conversations", storeConversations},
 		{"Items", storeItems},

@@ -95,6 +95,9 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 	for _, x := range b.Tokens {
 		r.token(x)
 	}
+	for _, x := range b.Workflows {
+		r.workflow(x)
+	}
 	for name, value := range b.Settings {
 		r.add(`INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)`, name, value)
 	}

@@ -14,23 +14,23 @@ import (
 )
 
 const upsertRun = `INSERT INTO runs (key, id, scope, principal, conversation, context, recipient, state, open, updated,
-		created, engine)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		created, engine, workflow)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (key) DO UPDATE SET scope = excluded.scope, principal = excluded.principal,
 		conversation = excluded.conversation, context = excluded.context, recipient = excluded.recipient,
 		state = excluded.state, open = excluded.open, updated = excluded.updated,
-		created = excluded.created, engine = excluded.engine`
+		created = excluded.created, engine = excluded.engine, workflow = excluded.workflow`
 
 func (b *batch) run(r *orchestrator.Run) {
 	open := r.State != a2a.TaskStateUnspecified && !r.State.Terminal()
 	s := b.add(upsertRun, runID(r.ID), r.ID, r.Scope, r.Principal, conversationID(r.ConversationID), r.ContextID, r.To,
-		string(r.State), open, milli(r.Updated), milli(r.Created), []byte(r.Engine))
+		string(r.State), open, milli(r.Updated), milli(r.Created), []byte(r.Engine), r.Workflow)
 	s.last = "run " + r.ID
 	b.size += len(r.Engine)
 	b.change(orchestrator.Change{RunID: r.ID, ConversationID: r.ConversationID})
 }
 
-const runColumns = `SELECT r.id, r.scope, r.principal, c.id, r.context, r.recipient, r.state, r.updated, r.created, r.engine,
+const runColumns = `SELECT r.id, r.scope, r.principal, c.id, r.context, r.recipient, r.state, r.updated, r.created, r.engine, r.workflow,
 	coalesce((SELECT max(seq) FROM events WHERE run = r.key), 0) `
 
 const (
@@ -46,7 +46,7 @@ func scanRun(row scanner) (*orchestrator.Run, error) {
 		engine           []byte
 	)
 	err := row.Scan(&r.ID, &r.Scope, &r.Principal, &conversation, &r.ContextID, &r.To, &r.State, &updated, &created,
-		&engine, &r.LastSeq)
+		&engine, &r.Workflow, &r.LastSeq)
 	if err != nil {
 		return nil, missing(err)
 	}

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley/orchestrator"
+)
+
+func (b *batch) workflow(w *orchestrator.Workflow) {
+	source := w.Source
+	if source == nil {
+		source = []byte{}
+	}
+	b.add(`INSERT OR REPLACE INTO workflows (id, name, description, source, exposed, demo, added, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, w.ID, w.Name, w.Description, source, w.Exposed, w.Demo, milli(w.Added), milli(w.Updated))
+	b.size += len(source)
+	b.change(orchestrator.Change{WorkflowID: w.ID})
+}
+
+const workflowColumns = `SELECT id, name, description, source, exposed, demo, added, updated FROM workflows `
+
+func scanWorkflow(row scanner) (*orchestrator.Workflow, error) {
+	var w orchestrator.Workflow
+	var added, updated int64
+	err := row.Scan(&w.ID, &w.Name, &w.Description, &w.Source, &w.Exposed, &w.Demo, &added, &updated)
+	if err != nil {
+		return nil, missing(err)
+	}
+	w.Added, w.Updated = fromMilli(added), fromMilli(updated)
+	return &w, nil
+}
+
+// Workflow returns a kept workflow.
+func (db *DB) Workflow(ctx context.Context, id string) (*orchestrator.Workflow, error) {
+	return scanWorkflow(db.read.QueryRowContext(ctx, workflowColumns+`WHERE id = ?`, id))
+}
+
+// ListWorkflows returns the kept workflows by name.
+func (db *DB) ListWorkflows(ctx context.Context) ([]*orchestrator.Workflow, error) {
+	return list(ctx, db, scanWorkflow, workflowColumns+`ORDER BY name COLLATE NOCASE, id`)
+}
+
+// RemoveWorkflow forgets a workflow. Its runs stay, and go on.
+func (db *DB) RemoveWorkflow(ctx context.Context, id string) error {
+	b := &batch{}
+	b.add(`DELETE FROM workflows WHERE id = ?`, id)
+	b.change(orchestrator.Change{WorkflowID: id})
+	return db.writer.waitFor(ctx, &op{batch: b})
+}
+
+// WorkflowRuns returns a page of the runs of a workflow, newest first.
+func (db *DB) WorkflowRuns(ctx context.Context, id, after string, n int) ([]*orchestrator.Run, error) {
+	const of = oneRun + `WHERE r.workflow = ? AND r.workflow <> '' `
+	if after == "" {
+		return list(ctx, db, scanRun, of+`ORDER BY r.key DESC LIMIT ?`, id, n)
+	}
+	return list(ctx, db, scanRun, of+`AND r.key < (SELECT key FROM runs WHERE id = ?) ORDER BY r.key DESC LIMIT ?`, id, after, n)
+}
