@@ -23,6 +23,8 @@ type Agent struct {
 	Local      bool               // one of the demo agents of this program
 	Idempotent bool               // known to act once on a repeated message id
 	Signature  *Signature         // of its card; nil: it has none, and no key is pinned
+	Changed    *CardChange        // the card that it serves now, another than the approved one; nil: the same, as far as is known
+	Muted      bool               // its asks notify nobody
 	Added      time.Time
 	Health     AgentHealth
 }
@@ -48,14 +50,16 @@ type Trust string
 const (
 	TrustPending  Trust = "pending" // known, not approved: nothing is sent
 	TrustApproved Trust = "approved"
-	TrustReview   Trust = "review" // its card changed since approval: nothing is sent until a person looked
+	TrustReview   Trust = "review"  // its card changed since approval: nothing is sent until a person looked
+	TrustBlocked  Trust = "blocked" // by a person: nothing is sent
 	TrustRemoved  Trust = "removed"
 )
 
 // AgentHealth is how the last contact went.
 type AgentHealth struct {
-	Checked time.Time // the first contact that went so; zero: none yet
-	Fault   *Fault    // nil: it answered
+	Checked time.Time     // the first contact that went so; zero: none yet
+	Latency time.Duration // of the last test, to the millisecond; 0: none yet
+	Fault   *Fault        // nil: it answered
 }
 
 // Grant is leave that a person gave: this agent may be reached at this origin.

@@ -2,6 +2,7 @@ package orchestratortest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,8 +34,14 @@ func storeAgents(t *testing.T, open OpenStore) {
 			State: orchestrator.SignatureVerified, KeyID: "k", Fingerprint: "00ff", Form: "v1.0", Unsigned: []string{"url"},
 			Source: "https://example.test/keys", Keys: []byte(`{"keys":[]}`), Checked: storeTime(3),
 		},
+		Changed: &orchestrator.CardChange{
+			JSON: []byte(`{"name":"Trips"}`), Card: &a2a.AgentCard{Name: "Trips"}, Hash: "abd",
+			Interface: a2a.AgentInterface{URL: "https://example.test/2"}, Origins: []string{"https://example.test"},
+			Notes: []string{"another"}, Grave: true, Seen: storeTime(4),
+		},
+		Muted: true,
 		Health: orchestrator.AgentHealth{
-			Checked: storeTime(2), Fault: &orchestrator.Fault{Kind: "dns", Where: orchestrator.WhereNetwork, What: "No such host.", Retry: true},
+			Checked: storeTime(2), Latency: 12 * time.Millisecond, Fault: &orchestrator.Fault{Kind: "dns", Where: orchestrator.WhereNetwork, What: "No such host.", Retry: true},
 		},
 	}
 	check := func() {
@@ -52,6 +59,7 @@ func storeAgents(t *testing.T, open OpenStore) {
 	}})
 	check()
 	want.Health, want.Trust, want.Card, want.Notes = orchestrator.AgentHealth{}, orchestrator.TrustRemoved, nil, nil
+	want.Changed, want.Muted = nil, false
 	listed := func(ids ...string) {
 		t.Helper()
 		all, err := s.ListAgents(t.Context())

@@ -5,28 +5,30 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"parley/orchestrator"
 )
 
 const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known,
-		notes, hue, local, idempotent, added, checked, fault, signature)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		notes, hue, local, idempotent, added, checked, fault, signature, latency, changed, muted)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (id) DO UPDATE SET name = excluded.name, trust = excluded.trust, card_url = excluded.card_url,
 		card_json = excluded.card_json, card = excluded.card, card_hash = excluded.card_hash,
 		interface = excluded.interface, dialect = excluded.dialect, known = excluded.known, notes = excluded.notes, hue = excluded.hue,
 		local = excluded.local, idempotent = excluded.idempotent, added = excluded.added, checked = excluded.checked,
-		fault = excluded.fault, signature = excluded.signature`
+		fault = excluded.fault, signature = excluded.signature, latency = excluded.latency, changed = excluded.changed,
+		muted = excluded.muted`
 
 func (b *batch) agent(a *orchestrator.Agent) {
 	b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
 		b.marshal(a.Interface), a.Dialect, string(a.Known), b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
-		milli(a.Health.Checked), b.marshal(a.Health.Fault), b.marshal(a.Signature))
+		milli(a.Health.Checked), b.marshal(a.Health.Fault), b.marshal(a.Signature), a.Health.Latency.Milliseconds(), b.marshal(a.Changed), a.Muted)
 	b.change(orchestrator.Change{AgentID: a.ID})
 }
 
 const agentColumns = `SELECT id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known, notes, hue, local,
-	idempotent, added, checked, fault, signature FROM agents `
+	idempotent, added, checked, fault, signature, latency, changed, muted FROM agents `
 
 // scanner is a row of database/sql.
 type scanner interface{ Scan(dest ...any) error }
@@ -35,17 +37,18 @@ func scanAgent(row scanner) (*orchestrator.Agent, error) {
 	var (
 		a                        orchestrator.Agent
 		card, iface, notes, flaw []byte
-		signature                []byte
-		added, checked           int64
+		signature, changed       []byte
+		added, checked, latency  int64
 	)
 	err := row.Scan(&a.ID, &a.Name, &a.Trust, &a.CardURL, &a.CardJSON, &card, &a.CardHash, &iface, &a.Dialect, &a.Known, &notes,
-		&a.Hue, &a.Local, &a.Idempotent, &added, &checked, &flaw, &signature)
+		&a.Hue, &a.Local, &a.Idempotent, &added, &checked, &flaw, &signature, &latency,
+		&changed, &a.Muted)
 	if err != nil {
 		return nil, missing(err)
 	}
-	a.Added, a.Health.Checked = fromMilli(added), fromMilli(checked)
+	a.Added, a.Health.Checked, a.Health.Latency = fromMilli(added), fromMilli(checked), time.Duration(latency)*time.Millisecond
 	err = errors.Join(unmarshal(card, &a.Card), unmarshal(iface, &a.Interface), unmarshal(notes, &a.Notes),
-		unmarshal(flaw, &a.Health.Fault), unmarshal(signature, &a.Signature))
+		unmarshal(flaw, &a.Health.Fault), unmarshal(signature, &a.Signature), unmarshal(changed, &a.Changed))
 	return &a, err
 }
 
