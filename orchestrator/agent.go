@@ -77,6 +77,7 @@ type Token struct {
 	Agents      []string // agents it may reach besides our own; "*" = all
 	ReadOnly    bool     // may get, list and subscribe only
 	Credentials bool     // its runs may use stored credentials
+	Workflows   bool     // may have workflows carried out: kept ones, and files it sends
 	RatePerMin  int      // requests a minute; 0 = no limit
 	Created     time.Time
 	Used        time.Time

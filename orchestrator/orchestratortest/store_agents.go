@@ -104,7 +104,7 @@ func storeTokens(t *testing.T, open OpenStore) {
 	_, err := s.Token(t.Context(), [32]byte{1})
 	storeNotFound(t, "Token", err)
 	a := &orchestrator.Token{
-		ID: "a", Name: "ci", Hash: [32]byte{1}, Agents: []string{"x", "y"}, ReadOnly: true, Credentials: true, RatePerMin: 60,
+		ID: "a", Name: "ci", Hash: [32]byte{1}, Agents: []string{"x", "y"}, ReadOnly: true, Credentials: true, Workflows: true, RatePerMin: 60,
 		Created: storeTime(1), Used: storeTime(2),
 	}
 	b := &orchestrator.Token{ID: "b", Hash: [32]byte{2}, Created: storeTime(2)}

@@ -116,15 +116,15 @@ func (db *DB) RevokeGrant(ctx context.Context, g orchestrator.Grant) error {
 }
 
 func (b *batch) token(t *orchestrator.Token) {
-	b.add(`INSERT INTO tokens (id, name, hash, agents, read_only, credentials, rate, created, used, revoked)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	b.add(`INSERT INTO tokens (id, name, hash, agents, read_only, credentials, rate, created, used, revoked, workflows)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, agents = excluded.agents,
 			read_only = excluded.read_only, credentials = excluded.credentials, rate = excluded.rate,
-			created = excluded.created, used = excluded.used, revoked = excluded.revoked`, t.ID, t.Name, bytes.Clone(t.Hash[:]), b.marshal(t.Agents), t.ReadOnly, t.Credentials,
-		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked))
+			created = excluded.created, used = excluded.used, revoked = excluded.revoked, workflows = excluded.workflows`, t.ID, t.Name, bytes.Clone(t.Hash[:]), b.marshal(t.Agents), t.ReadOnly, t.Credentials,
+		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked), t.Workflows)
 }
 
-const tokenColumns = `SELECT id, name, hash, agents, read_only, credentials, rate, created, used, revoked FROM tokens `
+const tokenColumns = `SELECT id, name, hash, agents, read_only, credentials, rate, created, used, revoked, workflows FROM tokens `
 
 func scanToken(row scanner) (*orchestrator.Token, error) {
 	var (
@@ -132,7 +132,7 @@ func scanToken(row scanner) (*orchestrator.Token, error) {
 		hash, agents           []byte
 		created, used, revoked int64
 	)
-	err := row.Scan(&t.ID, &t.Name, &hash, &agents, &t.ReadOnly, &t.Credentials, &t.RatePerMin, &created, &used, &revoked)
+	err := row.Scan(&t.ID, &t.Name, &hash, &agents, &t.ReadOnly, &t.Credentials, &t.RatePerMin, &created, &used, &revoked, &t.Workflows)
 	if err != nil {
 		return nil, missing(err)
 	}

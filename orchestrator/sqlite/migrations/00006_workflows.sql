@@ -13,3 +13,6 @@ CREATE TABLE workflows (
 
 ALTER TABLE runs ADD COLUMN workflow TEXT NOT NULL DEFAULT '';
 CREATE INDEX runs_workflow ON runs (workflow) WHERE workflow <> '';
+
+-- Whether a caller may have workflows carried out, its own files included.
+ALTER TABLE tokens ADD COLUMN workflows INTEGER NOT NULL DEFAULT 0;
