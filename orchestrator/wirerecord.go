@@ -24,6 +24,8 @@ type WireRecord struct {
 	Response []byte   // of a stream: nil, its frames are the events Events[0] to Events[1]
 	Events   [2]int64 // Seq of the first and the last event the exchange caused; 0 when none
 	Err      string
+
+	Sizes [2]int // stored bytes of Request and Response; set by the log
 }
 
 // WireLog keeps wire records, within bounds of size and age.
@@ -34,6 +36,15 @@ type WireLog interface {
 
 	// WireRecords returns records, newest first.
 	WireRecords(ctx context.Context, q WireQuery) ([]*WireRecord, error)
+
+	// WireRecord returns one record; ErrNotFound when it is gone.
+	WireRecord(ctx context.Context, id int64) (*WireRecord, error)
+
+	// WireHead returns the ID of the newest record, 0 without any, and how many bytes all of them take of how many they may.
+	WireHead(ctx context.Context) (id, stored, most int64, err error)
+
+	// WireNames returns the peers and the methods of the newest few thousand records, by name.
+	WireNames(ctx context.Context) (peers, methods []string, err error)
 }
 
 // WireQuery selects wire records. Empty fields select all.
@@ -41,6 +52,23 @@ type WireQuery struct {
 	RunID  string
 	TaskID string
 	Peer   string
-	Before int64 // ID to go on from; 0 = the newest
-	Limit  int   // 0 = 50
+	Method string
+	Way    WireWay
+	Failed bool   // only what failed: without an answer, with a status of 400 or more, or with an error
+	Text   string // found, without regard to case, in the address, the error or a body of the newest few thousand records
+	Bare   bool   // without header and bodies, for a list
+	Before int64  // ID to go on from; 0 = the newest
+	Limit  int    // 0 = 50, at most 500
 }
+
+// WireWay is the direction of an exchange.
+type WireWay string
+
+const (
+	WireOut  WireWay = "out"  // we called an agent, or delivered to a webhook
+	WireIn   WireWay = "in"   // somebody called us
+	WirePush WireWay = "push" // webhooks of either direction
+)
+
+// WirePushMethod is the Method of what is delivered to a webhook.
+const WirePushMethod = "push"

@@ -63,6 +63,9 @@ func TestStore(t *testing.T, open OpenStore) {
 		{"Erase", storeErase},
 		{"Expire", storeExpire},
 		{"WireRecords", storeWireRecords},
+		{"WireQueries", storeWireQueries},
+		{"Ledger", storeLedger},
+		{"ClosedAsks", storeClosedAsks},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

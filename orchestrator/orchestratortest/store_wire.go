@@ -42,7 +42,7 @@ func storeWireRecords(t *testing.T, open OpenStore) {
 	storeEventually(t, "a record", func() bool { return len(records(orchestrator.WireQuery{})) == 1 })
 	got := records(orchestrator.WireQuery{})[0]
 	want := *first
-	want.ID = got.ID
+	want.ID, want.Sizes = got.ID, [2]int{len(first.Request), len(first.Response)}
 	if d := cmp.Diff(&want, got); d != "" || got.ID == 0 {
 		t.Errorf("record (-want +got):\n%s", d)
 	}
@@ -106,5 +106,87 @@ func storeWireRecords(t *testing.T, open OpenStore) {
 	}
 	if left := records(orchestrator.WireQuery{Limit: 200}); len(left) != 61 {
 		t.Errorf("%d records after seven days, want 61", len(left))
+	}
+}
+
+// storeWireQueries holds what the inspector asks for.
+func storeWireQueries(t *testing.T, open OpenStore) {
+	s := newStore(t, open)
+	log, ok := s.(orchestrator.WireLog)
+	if !ok {
+		t.Skip("this store keeps no wire records")
+	}
+	if id, stored, most, err := log.WireHead(t.Context()); id != 0 || stored != 0 || most <= 0 || err != nil {
+		t.Errorf("the head of nothing is %d, %d of %d bytes, %v", id, stored, most, err)
+	}
+	for i, r := range []orchestrator.WireRecord{
+		{Peer: "atlas", Method: "SendMessage", Status: 200, Request: []byte(`{"a":"100%_x"}`), Response: []byte(`{"b":"Bergen"}`)},
+		{Peer: "atlas", Method: "GetTask", Status: 500, Err: "it broke", Header: map[string][]string{"X-Chosen": {"s3cr3t-canary"}}},
+		{Peer: "tok", Method: "SendMessage", Status: 200, Inbound: true, URL: "/rpc"},
+		{Peer: "tok", Method: orchestrator.WirePushMethod, Status: 204},
+		{Peer: "atlas", Method: orchestrator.WirePushMethod, Status: 200, Inbound: true},
+		{Peer: "atlas", Method: "SendMessage", Status: 0},
+	} {
+		r.At = storeTime(i)
+		log.RecordWire(&r)
+	}
+	var first int64
+	records := func(q orchestrator.WireQuery) string {
+		t.Helper()
+		all, err := log.WireRecords(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := ""
+		for _, r := range all {
+			out += fmt.Sprint(r.ID - first)
+		}
+		return out
+	}
+	storeEventually(t, "six records", func() bool { return len(records(orchestrator.WireQuery{})) >= 6 })
+	all, err := log.WireRecords(t.Context(), orchestrator.WireQuery{})
+	if err != nil || len(all) != 6 {
+		t.Fatal(len(all), err)
+	}
+	first = all[5].ID
+	for _, tt := range []struct {
+		want string
+		q    orchestrator.WireQuery
+	}{
+		{"543210", orchestrator.WireQuery{}},
+		{"520", orchestrator.WireQuery{Method: "SendMessage"}},
+		{"5310", orchestrator.WireQuery{Way: orchestrator.WireOut}},
+		{"42", orchestrator.WireQuery{Way: orchestrator.WireIn}},
+		{"43", orchestrator.WireQuery{Way: orchestrator.WirePush}},
+		{"51", orchestrator.WireQuery{Failed: true}},
+		{"0", orchestrator.WireQuery{Text: "bergen"}},
+		{"0", orchestrator.WireQuery{Text: "100%_x"}},
+		{"", orchestrator.WireQuery{Text: "100%%x"}},
+		{"1", orchestrator.WireQuery{Text: "broke"}},
+		{"2", orchestrator.WireQuery{Text: "/rpc", Peer: "tok"}},
+		{"10", orchestrator.WireQuery{Peer: "atlas", Before: first + 4}},
+	} {
+		if got := records(tt.q); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.q, got, tt.want)
+		}
+	}
+	bare, err := log.WireRecords(t.Context(), orchestrator.WireQuery{Bare: true, Text: "bergen"})
+	if err != nil || len(bare) != 1 || bare[0].Request != nil || bare[0].Response != nil || bare[0].Sizes != [2]int{14, 14} {
+		t.Errorf("bare: %+v, %v", bare, err)
+	}
+	one, err := log.WireRecord(t.Context(), first+1)
+	if err != nil || one.Err != "it broke" {
+		t.Errorf("one record: %+v, %v", one, err)
+	} else if v := one.Header["X-Chosen"]; len(v) != 1 || v[0] == "s3cr3t-canary" {
+		t.Errorf("a header of a name that a person chose was stored as %q", v)
+	}
+	_, err = log.WireRecord(t.Context(), first+100)
+	storeNotFound(t, "WireRecord", err)
+	if id, stored, most, err := log.WireHead(t.Context()); id != first+5 || stored <= 0 || stored > most || err != nil {
+		t.Errorf("the head is %d, %d of %d bytes, %v", id, stored, most, err)
+	}
+	peers, methods, err := log.WireNames(t.Context())
+	if fmt.Sprint(peers, methods) != "[atlas tok] [GetTask SendMessage push]" || err != nil {
+		t.Errorf("names: %v %v, %v", peers, methods, err)
 	}
 }

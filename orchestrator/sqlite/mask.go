@@ -29,6 +29,14 @@ func secretName(name string) bool {
 	return false
 }
 
+// plainHeaders are shown as they are. A credential may come in a header of any other name: a person chooses it.
+var plainHeaders = map[string]bool{
+	"a2a-extensions": true, "a2a-version": true, "accept": true, "accept-encoding": true, "accept-language": true,
+	"connection": true, "content-encoding": true, "content-length": true, "content-type": true, "host": true,
+	"last-event-id": true, "origin": true, "traceparent": true, "tracestate": true, "user-agent": true, "webhook-id": true,
+	"webhook-timestamp": true, "x-a2a-extensions": true,
+}
+
 // maskHeader returns a header as JSON without its secrets, nil for an empty one.
 func maskHeader(h map[string][]string) []byte {
 	if len(h) == 0 {
@@ -36,7 +44,7 @@ func maskHeader(h map[string][]string) []byte {
 	}
 	shown := make(map[string][]string, len(h))
 	for name, values := range h {
-		if secretName(name) {
+		if !plainHeaders[strings.ToLower(name)] || secretName(name) {
 			values = []string{masked}
 		}
 		shown[name] = values

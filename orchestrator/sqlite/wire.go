@@ -219,17 +219,18 @@ func (w *writer) restWire() bool {
 }
 
 const (
-	wireLimit = 50
-	wireMost  = 500
+	wireLimit  = 50
+	wireMost   = 500
+	wireSearch = 5000 // records that are searched for a text, and for names
 )
 
 // WireRecords returns records, newest first.
 func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orchestrator.WireRecord, error) {
 	var where strings.Builder
 	var args []any
-	and := func(condition string, arg any) {
+	and := func(condition string, arg ...any) {
 		where.WriteString(` AND ` + condition)
-		args = append(args, arg)
+		args = append(args, arg...)
 	}
 	if q.Before > 0 {
 		and(`w.id < ?`, q.Before)
@@ -244,13 +245,68 @@ func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 	if q.Peer != "" {
 		and(`w.peer = ?`, q.Peer)
 	}
+	if q.Method != "" {
+		and(`w.method = ?`, q.Method)
+	}
+	switch q.Way {
+	case orchestrator.WireOut, orchestrator.WireIn:
+		and(`w.inbound = ?`, q.Way == orchestrator.WireIn)
+	case orchestrator.WirePush:
+		and(`w.method = ?`, orchestrator.WirePushMethod)
+	}
+	if q.Failed {
+		and(`(w.status = 0 OR w.status >= 400 OR w.error <> '')`)
+	}
+	if q.Text != "" {
+		like := "%" + likeEscape.Replace(q.Text) + "%"
+		and(`w.id > (SELECT coalesce(max(id), 0) FROM wire) - ?`, int64(wireSearch))
+		and(`(w.url LIKE ? ESCAPE '\' OR w.error LIKE ? ESCAPE '\' OR CAST(w.request AS TEXT) LIKE ? ESCAPE '\'
+			OR CAST(w.response AS TEXT) LIKE ? ESCAPE '\')`, like, like, like, like)
+	}
 	limit := q.Limit
 	if limit <= 0 {
 		limit = wireLimit
 	}
-	return list(ctx, db, scanWire, `SELECT w.id, r.id, w.task, w.at, w.inbound, w.peer, w.method, w.dialect, w.url, w.status,
-		w.took, w.first, w.last, w.error, w.header, w.request, w.response FROM wire w LEFT JOIN runs r ON r.key = w.run
-		WHERE true`+where.String()+` ORDER BY w.id DESC LIMIT ?`, append(args, min(limit, wireMost))...)
+	return listUntil(ctx, db, scanWire, wireColumns(q.Bare)+`WHERE true`+where.String()+` ORDER BY w.id DESC LIMIT ?`,
+		append(args, min(limit, wireMost))...)
+}
+
+var likeEscape = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// WireRecord returns one record.
+func (db *DB) WireRecord(ctx context.Context, id int64) (*orchestrator.WireRecord, error) {
+	r, err := scanWire(db.read.QueryRowContext(ctx, wireColumns(false)+`WHERE w.id = ?`, id))
+	return r, missing(err)
+}
+
+// WireHead returns the newest ID, and how much is stored.
+func (db *DB) WireHead(ctx context.Context) (id, stored, most int64, err error) {
+	err = db.read.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(id), 0) FROM wire),
+		(SELECT value FROM counters WHERE name = 'wire.bytes')`).Scan(&id, &stored)
+	return id, stored, db.writer.wire.most, err
+}
+
+// WireNames returns the peers and the methods of the newest records.
+func (db *DB) WireNames(ctx context.Context) (peers, methods []string, err error) {
+	name := func(row scanner) (s string, err error) { return s, row.Scan(&s) }
+	distinct := func(column string) ([]string, error) {
+		return list(ctx, db, name, `SELECT DISTINCT `+column+` FROM wire WHERE id > (SELECT coalesce(max(id), 0) FROM wire) - ?
+			AND `+column+` <> '' ORDER BY 1`, int64(wireSearch))
+	}
+	if peers, err = distinct(`peer`); err == nil {
+		methods, err = distinct(`method`)
+	}
+	return peers, methods, err
+}
+
+func wireColumns(bare bool) string {
+	bodies := `w.header, w.request, w.response`
+	if bare {
+		bodies = `NULL, NULL, NULL`
+	}
+	return `SELECT w.id, r.id, w.task, w.at, w.inbound, w.peer, w.method, w.dialect, w.url, w.status, w.took, w.first, w.last,
+		w.error, coalesce(length(w.request), 0), coalesce(length(w.response), 0), ` + bodies + `
+		FROM wire w LEFT JOIN runs r ON r.key = w.run `
 }
 
 func scanWire(row scanner) (*orchestrator.WireRecord, error) {
@@ -261,7 +317,7 @@ func scanWire(row scanner) (*orchestrator.WireRecord, error) {
 		header   []byte
 	)
 	err := row.Scan(&r.ID, &run, &r.TaskID, &at, &r.Inbound, &r.Peer, &r.Method, &r.Dialect, &r.URL, &r.Status, &took,
-		&r.Events[0], &r.Events[1], &r.Err, &header, &r.Request, &r.Response)
+		&r.Events[0], &r.Events[1], &r.Err, &r.Sizes[0], &r.Sizes[1], &header, &r.Request, &r.Response)
 	if err != nil {
 		return nil, err
 	}
