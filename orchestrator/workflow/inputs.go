@@ -3,14 +3,9 @@ package workflow
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"parley/orchestrator"
 )
@@ -93,36 +88,7 @@ func (w *Workflow) Given(given map[string]json.RawMessage) (map[string]any, erro
 }
 
 // fits checks a value against the input's schema.
-func (in *Input) fits(raw json.RawMessage) error {
-	s, err := compileSchema(in.Schema)
-	if err != nil {
-		return err
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	var invalid *jsonschema.ValidationError
-	if err := s.Validate(v); !errors.As(err, &invalid) {
-		return err
-	}
-	var leaves []string
-	var walk func(e *jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 {
-			what := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-			if len(e.InstanceLocation) > 0 {
-				what = strings.Join(e.InstanceLocation, "/") + ": " + what
-			}
-			leaves = append(leaves, what)
-		}
-		for _, c := range e.Causes {
-			walk(c)
-		}
-	}
-	walk(invalid)
-	return errors.New(strings.Join(leaves, ", "))
-}
+func (in *Input) fits(raw json.RawMessage) error { return Fits(in.Schema, raw) }
 
 // checkDefault finds a default that is not allowed itself.
 func (r *reader) checkDefault(in *Input) {

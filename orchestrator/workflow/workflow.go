@@ -165,16 +165,25 @@ type Pos struct {
 // Parse reads a workflow file. It returns either a workflow or all that is wrong with the file, in its order; of more
 // than 100 problems the first. name stands in messages, and is where ./ of `use` begins.
 func Parse(name string, src []byte) (*Workflow, Problems) {
+	w, problems := Read(name, src)
+	if problems != nil {
+		return nil, problems
+	}
+	return w, nil
+}
+
+// Read is Parse for those who show a file with problems, too: the workflow has what could be read of it.
+func Read(name string, src []byte) (*Workflow, Problems) {
 	r := &reader{src: src, broken: map[int]bool{}}
+	w := &Workflow{File: name}
 	n := r.yaml()
 	if n == nil {
-		return nil, r.sorted()
+		return w, r.sorted()
 	}
-	w := &Workflow{File: name}
 	readObject(r, n, "the workflow", workflowFields(), w)
 	r.check(w)
 	if len(r.problems) > 0 {
-		return nil, r.sorted()
+		return w, r.sorted()
 	}
 	return w, nil
 }
