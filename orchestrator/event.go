@@ -24,6 +24,7 @@ const (
 	// What happened inside. Body types are in package engine.
 	EventPlanned  EventKind = "planned"  // the plan, or a change of it
 	EventSending  EventKind = "sending"  // about to send: the intent
+	EventTaken    EventKind = "taken"    // somebody delivers it; only where several processes carry runs on
 	EventSent     EventKind = "sent"     // the child task is known
 	EventAsked    EventKind = "asked"    // an ask was opened
 	EventAnswered EventKind = "answered" // an ask was closed
@@ -36,6 +37,7 @@ const (
 	EventBegun    EventKind = "begun"    // about to begin a run for a step: the intent
 	EventOver     EventKind = "over"     // the run of a step has ended
 	EventDue      EventKind = "due"      // a time has come
+	EventSteered  EventKind = "steered"  // a person stopped a step, or tries it again
 )
 
 // A2A reports whether events of the kind are part of the run's A2A task.

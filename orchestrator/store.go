@@ -93,8 +93,15 @@ var ErrDuplicate = errors.New("this message was received before")
 // Shared is what a Store offers beside when several processes write it at the same time. Whoever carries a run on, or
 // changes it, claims it first and reads it then; what was known of it before counts no more.
 type Shared interface {
-	// Claim makes the caller the only one whose batches may name the run, and returns the claim.
+	// Claim makes the caller the only one whose batches may name the run, and returns the claim. What was written under
+	// an earlier claim is readable then, or is never written. Changes tells every process of it.
 	Claim(ctx context.Context, run string) (int64, error)
+
+	// Claimed returns the newest claim of a run; 0 when nobody ever claimed it.
+	Claimed(ctx context.Context, run string) (int64, error)
+
+	// OpenCount returns how many runs of a principal have not ended: those that go on, and those that wait for somebody.
+	OpenCount(ctx context.Context, principal string) (running, interrupted int, err error)
 }
 
 // ErrMoved says that somebody else claimed a run.

@@ -17,6 +17,12 @@ type Planned struct {
 	Why    string   `json:"why,omitempty"`   // one sentence for people
 	Graph  *Graph   `json:"graph,omitempty"` // of a run with several steps; a later one adds its nodes
 	At     int64    `json:"at,omitempty"`    // with a Graph: Unix milliseconds
+
+	Preview  bool            `json:"preview,omitempty"`  // a person agrees to the plan before anything of it begins
+	Node     string          `json:"node,omitempty"`     // the node of kind plan that this is the decision of
+	Decision json.RawMessage `json:"decision,omitempty"` // as it was decided
+	Source   string          `json:"source,omitempty"`   // the workflow file it was made of
+	Inputs   json.RawMessage `json:"inputs,omitempty"`   // as they were given, with the Source
 }
 
 // Sending is the intent to send a message to an agent: committed before any byte goes out.
@@ -70,6 +76,10 @@ type Answered struct {
 	State  orchestrator.AskState `json:"state"`
 	Choice string                `json:"choice,omitempty"`
 	Shown  string                `json:"shown,omitempty"` // what was answered, for the receipt; secrets never
+
+	// In a plan of several steps, where the answer goes to no agent.
+	Message json.RawMessage `json:"message,omitempty"` // the whole answer, an a2a.Message
+	At      int64           `json:"at,omitempty"`      // Unix milliseconds
 }
 
 // Stopping says that somebody asked to stop.
@@ -146,6 +156,8 @@ func Decode(e *orchestrator.Event) (Body, error) {
 		b = new(Planned)
 	case orchestrator.EventSending:
 		b = new(Sending)
+	case orchestrator.EventTaken:
+		b = new(Taken)
 	case orchestrator.EventSent:
 		b = new(Sent)
 	case orchestrator.EventAsked:
@@ -158,6 +170,16 @@ func Decode(e *orchestrator.Event) (Body, error) {
 		b = new(Gap)
 	case orchestrator.EventFault:
 		b = new(Faulted)
+	case orchestrator.EventResolved:
+		b = new(Resolved)
+	case orchestrator.EventBegun:
+		b = new(Begun)
+	case orchestrator.EventOver:
+		b = new(Over)
+	case orchestrator.EventDue:
+		b = new(Due)
+	case orchestrator.EventSteered:
+		b = new(Steered)
 	case orchestrator.EventArtifact:
 		return &Report{kind: e.Kind}, nil
 	case orchestrator.EventTask, orchestrator.EventMessage, orchestrator.EventStatus:
