@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"net/http"
@@ -28,7 +29,7 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 	if a.Trust == orchestrator.TrustRemoved {
 		return orchestrator.ErrNotFound
 	}
-	d := s.detail(a)
+	d := s.detail(ctx, a)
 	grants, err := s.store.Grants(ctx, a.ID)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 		d.Added = a.Added.In(s.now().Location()).Format("2 January 2006, 15:04")
 	}
 	if f := a.Health.Fault; f != nil {
-		d.Fault = view.FaultOf(f, "")
+		d.Fault = view.FaultOf(ctx, f, "")
 		d.Fault.Title = "It did not answer the last time"
 		if f.Where == orchestrator.WhereSignIn { // whatever its card says of it
 			d.Fault.Title, d.NeedsSecret = "The last time it wanted to know who you are", true
@@ -59,13 +60,14 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Site) agentList(w http.ResponseWriter, r *http.Request, d *view.AgentDetail) error {
-	as, err := s.store.ListAgents(r.Context())
+	ctx := r.Context()
+	as, err := s.store.ListAgents(ctx)
 	if err != nil {
 		return err
 	}
 	var rows []view.AgentRow
 	for _, a := range as {
-		rows = append(rows, view.AgentRow{Link: agentLink(a), State: view.AgentState(a), Detail: rowDetail(a), Local: a.Local})
+		rows = append(rows, view.AgentRow{Link: agentLink(a), State: view.AgentState(ctx, a), Detail: rowDetail(ctx, a), Local: a.Local})
 	}
 	title := "Agents"
 	if d != nil {
@@ -74,20 +76,20 @@ func (s *Site) agentList(w http.ResponseWriter, r *http.Request, d *view.AgentDe
 	return s.write(w, r, http.StatusOK, view.AgentsPage(s.page(r, title, view.Side{Section: "agents"}), rows, d))
 }
 
-func rowDetail(a *orchestrator.Agent) string {
-	ds := []string{speaks(a)}
+func rowDetail(ctx context.Context, a *orchestrator.Agent) string {
+	ds := []string{speaks(ctx, a)}
 	if !a.Local {
 		ds = append(ds, view.Host(a.Interface.URL))
 	}
 	return strings.Join(slices.DeleteFunc(ds, func(s string) bool { return s == "" }), ", ")
 }
 
-func speaks(a *orchestrator.Agent) string {
+func speaks(ctx context.Context, a *orchestrator.Agent) string {
 	d := a.Dialect
 	if d == "" && a.Interface.Version != "" {
 		d = "v" + strings.TrimPrefix(a.Interface.Version, "v")
 	}
-	if b := view.Binding(a.Interface.Binding); b != "" && d != "" {
+	if b := view.Binding(ctx, a.Interface.Binding); b != "" && d != "" {
 		return "A2A " + d + " over " + b
 	}
 	return d
@@ -105,11 +107,11 @@ func known(a *orchestrator.Agent) string {
 }
 
 // detail puts an agent's card into words.
-func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
+func (s *Site) detail(ctx context.Context, a *orchestrator.Agent) view.AgentDetail {
 	l := agentLink(a)
 	d := view.AgentDetail{
-		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(a), Review: a.Trust == orchestrator.TrustReview,
-		Speaks: speaks(a), Known: known(a), Address: a.Interface.URL,
+		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(ctx, a), Review: a.Trust == orchestrator.TrustReview,
+		Speaks: speaks(ctx, a), Known: known(a), Address: a.Interface.URL,
 		At:    view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
 		Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON), Signed: view.SignedBy(a.Signature),
 	}
@@ -128,7 +130,7 @@ func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 	d.Description = s.md.HTML(c.Description)
 	for _, i := range c.Interfaces {
 		if i.URL != a.Interface.URL || i.Binding != a.Interface.Binding || i.Version != a.Interface.Version {
-			d.Also = append(d.Also, "v"+i.Version+" over "+view.Binding(i.Binding))
+			d.Also = append(d.Also, "v"+i.Version+" over "+view.Binding(ctx, i.Binding))
 		}
 	}
 	d.Also = slices.Compact(d.Also)
@@ -151,7 +153,7 @@ func (s *Site) detail(a *orchestrator.Agent) view.AgentDetail {
 	sort.Strings(names)
 	for _, n := range names {
 		sc := c.SecuritySchemes[n]
-		d.SignIn = append(d.SignIn, view.Scheme(sc))
+		d.SignIn = append(d.SignIn, view.Scheme(ctx, sc))
 		d.NeedsSecret = true
 	}
 	d.Scheme, _ = wanted(c.SecuritySchemes, c.SecurityRequirements)

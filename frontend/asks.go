@@ -105,7 +105,7 @@ func (s *Site) answer(w http.ResponseWriter, r *http.Request) error {
 		if !scripted(r) {
 			return err
 		}
-		status, fault := faultOf(err)
+		status, fault := faultOf(ctx, err)
 		if status == http.StatusConflict {
 			return err
 		}

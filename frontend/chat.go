@@ -74,7 +74,7 @@ func (s *Site) composer(conversation, to string, agents []view.AgentLink) view.C
 	if to == "" {
 		to = orchestrator.Auto
 	}
-	return view.Composer{Conversation: conversation, To: to, Agents: agents, MessageID: newID(), MaxFile: maxFile, Sick: s.sick() != ""}
+	return view.Composer{Conversation: conversation, To: to, Agents: agents, MessageID: newID(), MaxFile: maxFile, Sick: s.store.Healthy() != nil}
 }
 
 func newID() string {
@@ -119,8 +119,8 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	p := s.page(r, titleOf(c), view.Side{Chat: id})
-	v := view.Chat{ID: id, Title: titleOf(c), Items: html, Earlier: earlier, To: "Auto", Say: s.composer(id, c.To, p.Side.Agents)}
+	p := s.page(r, titleOf(ctx, c), view.Side{Chat: id})
+	v := view.Chat{ID: id, Title: titleOf(ctx, c), Items: html, Earlier: earlier, To: "Auto", Say: s.composer(id, c.To, p.Side.Agents)}
 	if c.To != "" && c.To != orchestrator.Auto {
 		v.To = s.people.link(ctx, c.To).Name
 	}
@@ -213,10 +213,10 @@ func (s *Site) sayAgain(w http.ResponseWriter, r *http.Request, say *orchestrato
 	if scripted(r) {
 		return err
 	}
-	status, fault := faultOf(err)
+	status, fault := faultOf(r.Context(), err)
 	p := s.page(r, "New chat", view.Side{Section: "new"})
 	n := view.New{Say: s.composer(say.ConversationID, say.To, p.Side.Agents)}
-	n.Say.Text, n.Say.Fault = say.Text, view.FaultOf(fault, "")
+	n.Say.Text, n.Say.Fault = say.Text, view.FaultOf(r.Context(), fault, "")
 	return s.write(w, r, status, view.NewPage(p, n))
 }
 
@@ -337,9 +337,9 @@ func (s *Site) exportMarkdown(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-	w.Header().Set("Content-Disposition", disposition("attachment", titleOf(c)+".md"))
+	w.Header().Set("Content-Disposition", disposition("attachment", titleOf(ctx, c)+".md"))
 	out := newSpill(w)
-	fmt.Fprintf(out, "# %s\n", titleOf(c))
+	fmt.Fprintf(out, "# %s\n", titleOf(ctx, c))
 	for it, err := range s.store.EachItem(ctx, c.ID) {
 		if err != nil {
 			return abort(err)
@@ -361,12 +361,12 @@ func (s *Site) exportMarkdown(w http.ResponseWriter, r *http.Request) error {
 		case orchestrator.ItemAsk:
 			var d orchestrator.AskData
 			_ = json.Unmarshal(it.Data, &d)
-			fmt.Fprintf(out, "%s\n\n%s: %s\n", d.Prompt, view.AskState(d.State).Word, d.Answer)
+			fmt.Fprintf(out, "%s\n\n%s: %s\n", d.Prompt, view.AskState(ctx, d.State).Word, d.Answer)
 			continue
 		case orchestrator.ItemEnd:
 			var d orchestrator.EndData
 			_ = json.Unmarshal(it.Data, &d)
-			fmt.Fprintf(out, "%s\n", view.TaskState(a2a.TaskState(d.State)).Word)
+			fmt.Fprintf(out, "%s\n", view.TaskState(ctx, a2a.TaskState(d.State)).Word)
 			if d.Fault != nil {
 				fmt.Fprintf(out, "\n%s\n", d.Fault.What)
 			}

@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -80,7 +81,7 @@ func (s *Site) preview(w http.ResponseWriter, r *http.Request) error {
 	var err error
 	f.candidates, err = s.registry.Preview(r.Context(), f.input, credential(r))
 	if err != nil && !errors.As(err, &f.fault) {
-		_, f.fault = faultOf(err)
+		_, f.fault = faultOf(r.Context(), err)
 	}
 	if err == nil && len(f.candidates) == 0 {
 		f.fault = &orchestrator.Fault{Kind: "nothing", Where: orchestrator.WhereUs, What: "There is no agent in what you typed.", Do: "Type a host, an address or a link to a card, or paste the card itself."}
@@ -97,11 +98,11 @@ func (s *Site) previewed(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/connect", http.StatusSeeOther)
 		return nil
 	}
-	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, "Connect an agent", view.Side{Section: "connect"}), s.connectView(id, f)))
+	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, "Connect an agent", view.Side{Section: "connect"}), s.connectView(r.Context(), id, f)))
 }
 
-func (s *Site) connectView(id string, f *found) view.Connect {
-	v := view.Connect{Input: f.input, Preview: id, Fault: view.FaultOf(f.fault, "")}
+func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connect {
+	v := view.Connect{Input: f.input, Preview: id, Fault: view.FaultOf(ctx, f.fault, "")}
 	if len(v.Input) > 2000 {
 		v.Input = ""
 	}
@@ -114,7 +115,7 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 	for n, c := range f.candidates {
 		fc := view.Found{N: n}
 		if c.Agent != nil {
-			fc.Detail = s.detail(c.Agent)
+			fc.Detail = s.detail(ctx, c.Agent)
 			fc.Detail.Origins = c.Origins
 			if c.Typed != nil {
 				fc.Typed = c.Typed.URL
@@ -131,10 +132,10 @@ func (s *Site) connectView(id string, f *found) view.Connect {
 				fault = &orchestrator.Fault{Where: orchestrator.WhereAgent, What: "This card cannot be used."}
 			}
 			if fault.Kind == "unauthenticated" && len(f.candidates) == 1 {
-				v.Wants, v.Fault, v.Scheme = true, view.FaultOf(fault, ""), challenged(fault)
+				v.Wants, v.Fault, v.Scheme = true, view.FaultOf(ctx, fault, ""), challenged(fault)
 				continue
 			}
-			fc.Fault = view.FaultOf(fault, "")
+			fc.Fault = view.FaultOf(ctx, fault, "")
 			fc.Fault.Title = "No card was found"
 			if c.Input != "" && len(c.Input) < 300 {
 				fc.Fault.Title += " for " + c.Input

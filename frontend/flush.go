@@ -36,6 +36,7 @@ func (r *room) flushes(ctx context.Context) {
 
 // flush publishes one frame of what the windows do not show yet, if there is anything. r.state is held.
 func (r *room) flush(ctx context.Context) {
+	ctx = r.site.spoken(ctx)
 	var ops []op
 	if r.metaDirty {
 		r.metaDirty = false
@@ -73,8 +74,8 @@ func (r *room) flushMeta(ctx context.Context, ops []op) []op {
 		r.lost = true
 		return ops
 	}
-	if err == nil && titleOf(c) != r.title {
-		r.title = titleOf(c)
+	if err == nil && titleOf(ctx, c) != r.title {
+		r.title = titleOf(ctx, c)
 		ops = append(ops, op{"r", "title", draw(ctx, view.Title(r.title))})
 	}
 	return ops
@@ -134,7 +135,7 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 		if !run.fresh {
 			ops = append(ops, op{"x", "run-" + run.id})
 		}
-		return append(ops, op{"s", "", s.speaker(ctx, run.agent).Name + ": " + view.TaskState(run.state).Word})
+		return append(ops, op{"s", "", s.speaker(ctx, run.agent).Name + ": " + view.TaskState(ctx, run.state).Word})
 	}
 	if run.fresh {
 		ops = append(ops, op{"a", "open", r.drawRun(ctx, run)})
@@ -299,7 +300,7 @@ type snapshot struct {
 
 // shot flushes and returns a snapshot, so that frames after its seq continue it exactly.
 func (r *room) shot() snapshot {
-	ctx := r.ctx
+	ctx := r.site.spoken(r.ctx)
 	r.state.Lock()
 	defer r.state.Unlock()
 	r.flush(ctx)
@@ -313,7 +314,7 @@ func (r *room) shot() snapshot {
 
 // catchUp returns the frame that brings a window whose newest item is last to where the room stands.
 func (r *room) catchUp(last int64) (*frame, error) {
-	ctx := r.ctx
+	ctx := r.site.spoken(r.ctx)
 	r.state.Lock()
 	defer r.state.Unlock()
 	r.flush(ctx)

@@ -242,9 +242,9 @@ func (s *Site) drawPiece(ctx context.Context, r *running, p *piece) string {
 }
 
 func (s *Site) openRun(ctx context.Context, r *running) view.OpenRun {
-	st := view.TaskState(r.state)
+	st := view.TaskState(ctx, r.state)
 	if r.stopping {
-		st = view.Stopping
+		st = view.Stopping(ctx)
 	}
 	return view.OpenRun{ID: r.id, Speaker: s.speaker(ctx, r.agent), State: st, Since: r.clock()}
 }

@@ -58,6 +58,7 @@ type Site struct {
 	lobby  *lobby
 	rooms  *rooms
 	opened atomic.Int64 // sockets
+	tongue atomic.Value // the code of the language that a page was last served in, a string
 	mux    http.Handler
 }
 

@@ -95,17 +95,18 @@ func (l *lobby) run() {
 func (l *lobby) turned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sick != l.site.sick()
+	return l.sick != l.site.sick(l.site.spoken(l.site.ctx))
 }
 
 func (l *lobby) draw(ctx context.Context) {
+	ctx = l.site.spoken(ctx)
 	l.mu.Lock()
 	asked := l.asked
 	l.mu.Unlock()
 	if !asked {
 		return
 	}
-	sick := l.site.sick()
+	sick := l.site.sick(ctx)
 	side, err := l.site.side(ctx, l.site.now())
 	if err != nil {
 		if ctx.Err() == nil {

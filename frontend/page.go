@@ -16,6 +16,9 @@ import (
 	"parley/orchestrator"
 )
 
+// LanguageSetting is the setting that holds the code of the language to speak; "" is what the browser or the system says.
+const LanguageSetting = "ui.language"
+
 // themeSetting is the setting that holds the theme: "light", "dark", or "" for what the system says.
 const themeSetting = "ui.theme"
 
@@ -41,7 +44,7 @@ func badRequest(what string) error {
 }
 
 // faultOf tells any error to a person, with the status that goes with it.
-func faultOf(err error) (int, *orchestrator.Fault) {
+func faultOf(ctx context.Context, err error) (int, *orchestrator.Fault) {
 	var f *fail
 	if errors.As(err, &f) {
 		return f.status, f.fault
@@ -65,7 +68,7 @@ func faultOf(err error) (int, *orchestrator.Fault) {
 	if errors.As(err, &tooLarge) {
 		return http.StatusRequestEntityTooLarge, &orchestrator.Fault{
 			Kind: "too-large", Where: orchestrator.WhereUs, What: "This is more than one message may carry.",
-			Do: "Send fewer or smaller files: " + view.Bytes(maxFiles) + " in all.",
+			Do: view.T(ctx, "Send fewer or smaller files: %s in all.", view.Bytes(maxFiles)),
 		}
 	}
 	var e *a2a.Error
@@ -107,28 +110,55 @@ func sentence(s string) string {
 // handle answers a request with h. A failure becomes a page, or for a form sent by script a fragment of one.
 func (s *Site) handle(h func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := s.speak(r)
+		r = r.WithContext(ctx)
 		err := h(w, r)
-		if err == nil || r.Context().Err() != nil {
+		if err == nil || ctx.Err() != nil {
 			return
 		}
-		status, fault := faultOf(err)
+		status, fault := faultOf(ctx, err)
 		if status == http.StatusServiceUnavailable {
 			s.lobby.mark() // every window should know
 		}
 		if status >= 500 {
-			s.log.ErrorContext(r.Context(), "page failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			s.log.ErrorContext(ctx, "page failed", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
 		if scripted(r) {
-			_ = s.write(w, r, status, view.FaultCard(view.FaultOf(fault, "")))
+			_ = s.write(w, r, status, view.FaultCard(view.FaultOf(ctx, fault, "")))
 			return
 		}
-		title := "Not here"
+		title := view.T(ctx, "Not here")
 		if status != http.StatusNotFound {
-			title = "This did not work"
+			title = view.T(ctx, "This did not work")
 		}
 		p := s.page(r, title, view.Side{})
-		_ = s.write(w, r, status, view.ErrorPage(p, view.FaultOf(fault, "")))
+		_ = s.write(w, r, status, view.ErrorPage(p, view.FaultOf(ctx, fault, "")))
 	})
+}
+
+// speak returns the context of a request with the language that it is answered in. Whatever is drawn for all windows at
+// once is in that language from then on: one person uses the program.
+func (s *Site) speak(r *http.Request) context.Context {
+	ctx := r.Context()
+	set, err := s.store.Setting(ctx, LanguageSetting)
+	if err != nil {
+		set = ""
+	}
+	accept := r.Header.Get("Accept-Language")
+	if set == "" && accept == "" {
+		return s.spoken(ctx)
+	}
+	code := view.Negotiate(set, accept)
+	s.tongue.Store(code)
+	return view.Speak(ctx, code)
+}
+
+// spoken returns ctx with the language that a page was last served in.
+func (s *Site) spoken(ctx context.Context) context.Context {
+	if code, ok := s.tongue.Load().(string); ok {
+		return view.Speak(ctx, code)
+	}
+	return ctx
 }
 
 // scripted reports whether the page's own script sent the request and takes a fragment for an answer.
@@ -196,19 +226,19 @@ func (s *Site) page(r *http.Request, title string, side view.Side) view.Page {
 		side = full
 	}
 	return view.Page{
-		Title: title, Theme: theme, Now: now, Side: side, Native: s.opts.Shell != nil, Sick: s.sick(), Version: s.opts.Version,
+		Title: title, Theme: theme, Now: now, Side: side, Native: s.opts.Shell != nil, Sick: s.sick(ctx), Version: s.opts.Version,
 		CSS: s.assets.url("app.css"), JS: s.assets.url("app.js"), Fonts: []string{s.assets.url("inter.woff2")},
 	}
 }
 
 // sick says why nothing new can be stored, or "".
-func (s *Site) sick() string {
+func (s *Site) sick(ctx context.Context) string {
 	err := s.store.Healthy()
 	if err == nil {
 		return ""
 	}
-	_, fault := faultOf(err)
-	return fault.What
+	_, fault := faultOf(ctx, err)
+	return view.Tv(ctx, fault.What)
 }
 
 // side reads the bar of chats and agents.
@@ -222,9 +252,9 @@ func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
 		cs, side.More = cs[:sideChats], true
 	}
 	for _, c := range cs {
-		name := "Pinned"
+		name := view.T(ctx, "Pinned")
 		if !c.Pinned {
-			name = view.Ago(c.Updated, now)
+			name = view.Ago(ctx, c.Updated, now)
 		}
 		if n := len(side.Chats); n == 0 || side.Chats[n-1].Name != name {
 			side.Chats = append(side.Chats, view.ChatGroup{Name: name})
@@ -233,15 +263,15 @@ func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
 			side.Asking++
 		}
 		g := &side.Chats[len(side.Chats)-1]
-		g.Chats = append(g.Chats, view.ChatLink{ID: c.ID, Title: titleOf(c), State: c.State})
+		g.Chats = append(g.Chats, view.ChatLink{ID: c.ID, Title: titleOf(ctx, c), State: c.State})
 	}
 	side.Agents, err = s.agents(ctx)
 	return side, err
 }
 
-func titleOf(c *orchestrator.Conversation) string {
+func titleOf(ctx context.Context, c *orchestrator.Conversation) string {
 	if c.Title == "" {
-		return "New chat"
+		return view.T(ctx, "New chat")
 	}
 	return c.Title
 }

@@ -8,6 +8,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -485,10 +487,20 @@ func TestExport(t *testing.T) {
 type shell struct {
 	opened []string
 	title  string
+	asked  []string
+	save   string // what AskSave answers
 }
 
-func (s *shell) OpenURL(a string) error { s.opened = append(s.opened, a); return nil }
-func (s *shell) SetTitle(t string)      { s.title = t }
+func (s *shell) OpenURL(a string) error  { s.opened = append(s.opened, a); return nil }
+func (s *shell) SetTitle(t string)       { s.title = t }
+func (s *shell) OpenFolder(string) error { return nil }
+func (s *shell) Show(string) error       { return nil }
+func (s *shell) Notify(*Notice) error    { return nil }
+
+func (s *shell) AskSave(name string) (string, error) {
+	s.asked = append(s.asked, name)
+	return s.save, nil
+}
 
 func TestShell(t *testing.T) {
 	t.Parallel()
@@ -506,6 +518,37 @@ func TestShell(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"https://x.example/"}, sh.opened); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestDownload saves a file for a window that cannot.
+func TestDownload(t *testing.T) {
+	t.Parallel()
+	sh := &shell{}
+	w := newWorld(t, &Options{Shell: sh, Handle: map[string]http.Handler{
+		"GET /report": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Disposition", `attachment; filename="../Report.txt"`)
+			fmt.Fprint(w, "all of it")
+		}),
+	}})
+	for _, bad := range []string{"", "report", "https://x.example/report", "//x.example/report", "file:///etc/passwd"} {
+		w.post("/download", url.Values{"url": {bad}}).want(t, 400)
+	}
+	w.post("/download", url.Values{"url": {"/nothing"}}).want(t, 404)
+	w.post("/download", url.Values{"url": {"/report"}}).want(t, 204) // asked, and not wanted
+	dir := t.TempDir()
+	sh.save = filepath.Join(dir, "mine.txt")
+	w.post("/download", url.Values{"url": {"/report?download"}}).want(t, 204)
+	if b, err := os.ReadFile(sh.save); string(b) != "all of it" {
+		t.Errorf("saved %q, %v", b, err)
+	}
+	if d := cmp.Diff([]string{"Report.txt", "Report.txt"}, sh.asked); d != "" {
+		t.Error(d)
+	}
+	sh.save = filepath.Join(dir, "no", "such", "folder.txt")
+	w.post("/download", url.Values{"url": {"/report"}}).want(t, 500)
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

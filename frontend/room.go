@@ -173,6 +173,7 @@ func (r *room) follow(ctx context.Context, head *int64) error {
 
 // load folds the conversation as it stands. The room can be touched already.
 func (r *room) load(ctx context.Context) (head int64, err error) {
+	ctx = r.site.spoken(ctx)
 	r.state.Lock()
 	defer r.state.Unlock()
 	st := r.site.store
@@ -180,7 +181,7 @@ func (r *room) load(ctx context.Context) (head int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r.title = titleOf(c)
+	r.title = titleOf(ctx, c)
 	if head, err = st.Head(ctx); err != nil {
 		return 0, err
 	}

@@ -40,6 +40,7 @@ func (s *Site) routes() http.Handler {
 	page("POST /settings", s.saveSettings)
 	page("POST /open", s.openURL)
 	page("POST /title", s.setTitle)
+	page("POST /download", s.download)
 
 	mux.Handle("GET /static/{name}", s.assets)
 	page("GET /ws", s.socket)

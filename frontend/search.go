@@ -27,8 +27,8 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 	before, _ := strconv.ParseInt(r.FormValue("before"), 10, 64)
 	hits, err := s.store.Search(ctx, orchestrator.SearchQuery{Text: v.Query, Before: max(before, 0), Limit: searchHits})
 	if err != nil {
-		status, fault := faultOf(err)
-		v.Fault = view.FaultOf(fault, "")
+		status, fault := faultOf(ctx, err)
+		v.Fault = view.FaultOf(ctx, fault, "")
 		return s.write(w, r, status, view.SearchPage(p, v))
 	}
 	for _, h := range hits {

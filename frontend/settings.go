@@ -30,8 +30,8 @@ func (s *Site) settingsPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	v.Edition = cmp.Or(mapping, editions[0])
 	if err := s.store.Healthy(); err != nil {
-		_, fault := faultOf(err)
-		v.Fault = view.FaultOf(fault, "")
+		_, fault := faultOf(r.Context(), err)
+		v.Fault = view.FaultOf(r.Context(), fault, "")
 		v.Fault.Title = "Nothing new can be stored now"
 	}
 	return s.write(w, r, http.StatusOK, view.SettingsPage(p, v))

@@ -1,16 +1,38 @@
 package frontend
 
 import (
+	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
 )
 
 // Shell is what a window of our own can do that a page cannot. In a browser there is none.
 type Shell interface {
 	// OpenURL opens an address in the person's browser.
 	OpenURL(address string) error
+	// OpenFolder shows a folder of this machine.
+	OpenFolder(path string) error
 	// SetTitle names the window.
 	SetTitle(title string)
+	// Show brings the window to the front, at a page of ours; "" leaves it where it is.
+	Show(path string) error
+	// Notify tells the person something while the window is not looked at.
+	Notify(n *Notice) error
+	// AskSave asks where a file of that name is to be saved; "" when the person would rather not.
+	AskSave(name string) (string, error)
+}
+
+// Notice is a notification of the desktop.
+type Notice struct {
+	ID    string // a later one with the same ID takes its place
+	Title string
+	Body  string
+	Href  string // the page of ours that a click on it shows
 }
 
 // openURL opens an address in the person's browser, for a window that cannot.
@@ -47,4 +69,91 @@ func (s *Site) setTitle(w http.ResponseWriter, r *http.Request) error {
 	s.opts.Shell.SetTitle(string(title[:min(len(title), 200)]))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// download saves what one of our addresses serves as a file, for a window that cannot: its web view drops what is no page.
+func (s *Site) download(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Shell == nil {
+		return errNoPage
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	to, err := url.Parse(r.FormValue("url"))
+	if err != nil || to.IsAbs() || to.Host != "" || !strings.HasPrefix(to.Path, "/") {
+		return badRequest("This is no file of Parley.")
+	}
+	get, err := http.NewRequestWithContext(r.Context(), http.MethodGet, to.String(), nil)
+	if err != nil {
+		return badRequest("This is no file of Parley.")
+	}
+	get.Host = r.Host
+	f := &saving{header: http.Header{}, ask: s.opts.Shell.AskSave, named: path.Base(to.Path)}
+	s.mux.ServeHTTP(f, get)
+	if err := f.close(); err != nil {
+		return err
+	}
+	if f.status != http.StatusOK {
+		return &fail{f.status, errNoPage.fault}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// saving is a reply that becomes a file where the person says. The file has its name once all of it is there.
+type saving struct {
+	ask    func(name string) (string, error)
+	named  string
+	header http.Header
+	status int
+	path   string
+	file   *os.File
+	err    error
+}
+
+func (f *saving) Header() http.Header { return f.header }
+
+func (f *saving) WriteHeader(status int) {
+	if f.status != 0 {
+		return
+	}
+	if f.status = status; status != http.StatusOK {
+		return
+	}
+	if _, p, err := mime.ParseMediaType(f.header.Get("Content-Disposition")); err == nil && p["filename"] != "" {
+		f.named = p["filename"]
+	}
+	if f.path, f.err = f.ask(filepath.Base(f.named)); f.err != nil || f.path == "" {
+		return
+	}
+	f.file, f.err = os.CreateTemp(filepath.Dir(f.path), ".parley-*")
+}
+
+func (f *saving) Write(b []byte) (int, error) {
+	f.WriteHeader(http.StatusOK)
+	switch {
+	case f.err != nil:
+		return 0, f.err
+	case f.file == nil:
+		return 0, io.ErrClosedPipe // nobody wants it: whoever writes may stop
+	}
+	n, err := f.file.Write(b)
+	if err != nil {
+		f.err = err
+	}
+	return n, err
+}
+
+func (f *saving) close() error {
+	if f.file == nil {
+		return f.err
+	}
+	if err := f.file.Close(); f.err == nil {
+		f.err = err
+	}
+	if f.err == nil {
+		f.err = os.Rename(f.file.Name(), f.path)
+	}
+	if f.err != nil {
+		_ = os.Remove(f.file.Name())
+	}
+	return f.err
 }

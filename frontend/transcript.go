@@ -29,7 +29,7 @@ func (t *transcript) items(ctx context.Context, items []*orchestrator.Item) stri
 	var parts []string
 	now := t.site.now()
 	for _, it := range items {
-		if day := view.Day(it.At, now); day != t.day {
+		if day := view.Day(ctx, it.At, now); day != t.day {
 			t.day = day
 			parts = append(parts, draw(ctx, view.DayLine(day, it.At.In(now.Location()).Format(time.DateOnly))))
 		}
@@ -45,7 +45,7 @@ func (t *transcript) items(ctx context.Context, items []*orchestrator.Item) stri
 
 // item draws one finished item, once.
 func (s *Site) item(ctx context.Context, it *orchestrator.Item, more bool) string {
-	key := strconv.FormatInt(it.ID, 10) + strconv.FormatBool(more)
+	key := view.Spoken(ctx) + strconv.FormatInt(it.ID, 10) + strconv.FormatBool(more)
 	if html, ok := s.pages.get(key); ok {
 		return html
 	}
@@ -76,10 +76,10 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(it.Data, &d)
-		st := view.AskState(d.State)
+		st := view.AskState(ctx, d.State)
 		m.Blocks = []view.Block{{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &st, Answer: d.Answer, Prompt: s.md.HTML(d.Prompt)}}}
 	case orchestrator.ItemEnd:
-		m.Blocks = s.endBlocks(it)
+		m.Blocks = s.endBlocks(ctx, it)
 	case orchestrator.ItemGap:
 		text := it.Text
 		if text == "" {
@@ -119,7 +119,7 @@ func (s *Site) artifactBlocks(ctx context.Context, it *orchestrator.Item) (bs []
 			return []view.Block{{Kind: view.BlockProse, HTML: s.md.HTML(it.Text)}}, it.Text, false
 		}
 		f := &orchestrator.Fault{Kind: "unreadable", Where: orchestrator.WhereUs, What: "This content could not be read from the store.", Do: "Load the page again."}
-		return []view.Block{{Kind: view.BlockFault, Fault: view.FaultOf(f, "")}}, "", false
+		return []view.Block{{Kind: view.BlockFault, Fault: view.FaultOf(ctx, f, "")}}, "", false
 	}
 	return s.blocks(a, partHref(it.RunID, a.ID)), a2a.Text(a.Parts), true
 }
@@ -132,10 +132,10 @@ func partHref(run, artifact string) func(int) string {
 }
 
 // endBlocks says how a run ended: its state and what it took, and a failure in its three parts.
-func (s *Site) endBlocks(it *orchestrator.Item) []view.Block {
+func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Block {
 	var d orchestrator.EndData
 	_ = json.Unmarshal(it.Data, &d)
-	st := view.TaskState(a2a.TaskState(d.State))
+	st := view.TaskState(ctx, a2a.TaskState(d.State))
 	took := ""
 	if d.Took >= 1000 {
 		took = "after " + view.Duration(time.Duration(d.Took)*time.Millisecond)
@@ -143,7 +143,7 @@ func (s *Site) endBlocks(it *orchestrator.Item) []view.Block {
 	retry := "/runs/" + url.PathEscape(it.RunID) + "/retry"
 	switch {
 	case d.Fault != nil:
-		f := view.FaultOf(d.Fault, retry)
+		f := view.FaultOf(ctx, d.Fault, retry)
 		f.Title = st.Word
 		f.SignIn = signInHref(it.AgentID, d.Fault)
 		if took != "" {

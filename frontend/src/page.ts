@@ -101,6 +101,11 @@ function clicked(e: MouseEvent): void {
 	else if (has("[data-close-side]") || (side.hasAttribute("data-open") && !has("#side"))) side.removeAttribute("data-open");
 	else if ((el = has("dialog")) && el === at) (el as HTMLDialogElement).close();
 	else if (has("[data-close]")) { e.preventDefault(); history.length > 1 ? history.back() : window.close(); }
+	else if (native && (el = has("a[download]"))) {
+		e.preventDefault();
+		const to = new URL((el as HTMLAnchorElement).href);
+		tell("/download", { url: to.pathname + to.search });
+	}
 	else if (native && (el = has('a[target="_blank"], a[href^="http"]'))) {
 		// A window of our own has no tabs: our pages open in place, others in the person's browser.
 		e.preventDefault();

@@ -1,6 +1,7 @@
 package storybook
 
 import (
+	"context"
 	"time"
 
 	"github.com/a-h/templ"
@@ -32,8 +33,11 @@ var (
 	speaker = view.Speaker{Name: atlas.Name, Flag: atlas.Flag, Href: "/agents/atlas"}
 )
 
+// ctx is in English.
+var ctx = context.Background()
+
 func state(s a2a.TaskState) *view.State {
-	st := view.TaskState(s)
+	st := view.TaskState(ctx, s)
 	return &st
 }
 
@@ -57,20 +61,20 @@ func Samples() []Sample {
 		{"gap", message(view.Block{Kind: view.BlockGap, Text: "The connection was lost here. What the agent said meanwhile could not be had again."})},
 		{"receipt", message(view.Block{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &view.State{Class: "is-done", Icon: "s-done", Word: "You answered"}, Answer: "Compute Module 4", Prompt: "<p>Which board is closest to the fleet?</p>"}})},
 		{"stopped", message(view.Block{Kind: view.BlockState, State: state(a2a.TaskStateCanceled), Took: "after 0:42"})},
-		{"fault", view.FaultCard(view.FaultOf(&orchestrator.Fault{
+		{"fault", view.FaultCard(view.FaultOf(ctx, &orchestrator.Fault{
 			Kind: "refused", Where: orchestrator.WhereNetwork, What: "scan.harbor.example refused the connection.", Do: "See whether the agent is running, then try again.", Raw: "dial tcp 192.0.2.7:443: connect: connection refused", Retry: true,
 		}, "/runs/r1/retry"))},
-		{"running", view.Running(view.OpenRun{ID: "r1", Speaker: speaker, State: view.TaskState(a2a.TaskStateWorking), Since: now.Add(-42 * time.Second), Body: "<div class=\"prose\"><p>We need an append-only log</p></div>", Note: "<p>Reading the second source</p>"}, now)},
+		{"running", view.Running(view.OpenRun{ID: "r1", Speaker: speaker, State: view.TaskState(ctx, a2a.TaskStateWorking), Since: now.Add(-42 * time.Second), Body: "<div class=\"prose\"><p>We need an append-only log</p></div>", Note: "<p>Reading the second source</p>"}, now)},
 		{"ask-reply", view.AskCard(view.Ask{ID: "a1", Kind: orchestrator.AskInput, Speaker: speaker, Title: "Which board is closest to the fleet?", Prompt: "<p>Two boards are free in the lab.</p>", Opened: asked, Goes: "bench.harbor.example"}, now)},
 		{"ask-form", view.AskCard(view.Ask{ID: "a2", Kind: orchestrator.AskInput, Speaker: speaker, Title: "Where should I look?", Form: form(), Opened: asked}, now)},
 		{"ask-json", view.AskCard(view.Ask{ID: "a3", Kind: orchestrator.AskInput, Speaker: speaker, Title: "What should it hold?", Form: &view.Form{IsRaw: true, Raw: "{", Schema: "{}"}, Err: "This is not JSON yet.", Opened: asked}, now)},
 		{"ask-choice", view.AskCard(view.Ask{ID: "a4", Kind: orchestrator.AskChoice, Speaker: view.Speaker{Name: "Parley", Parley: true}, Title: "Who should do this?", Choices: []orchestrator.Choice{{ID: "atlas", Label: "Atlas Research", Detail: "Finds and cites sources"}, {ID: "quill", Label: "Quill"}}, Opened: asked}, now)},
 		{"ask-sign-in", view.AskCard(view.Ask{ID: "a5", Kind: orchestrator.AskSignIn, Speaker: speaker, Title: "Sign in so that Atlas Research can go on", Links: []view.AskLink{{Label: "Open sign-in page", Host: "id.atlas.example", Href: "/asks/a5/links/0"}}, Opened: asked}, now)},
 		{"ask-resend", view.AskCard(view.Ask{ID: "a6", Kind: orchestrator.AskResend, Speaker: speaker, Title: "It may have arrived. Send again?", Prompt: "<p>The connection broke before the agent answered.</p>", Opened: asked}, now)},
-		{"pulse", view.PulseRow(view.Pulse{RunID: "r1", State: view.TaskState(a2a.TaskStateWorking), Agent: atlas.Name, Since: now.Add(-3 * time.Minute), Last: now.Add(-2 * time.Second)}, now)},
-		{"pulse-ask", view.PulseRow(view.Pulse{RunID: "r2", State: view.TaskState(a2a.TaskStateInputRequired), Agent: atlas.Name, AskID: "a1", Last: now}, now)},
-		{"pulse-stopping", view.PulseRow(view.Pulse{RunID: "r3", State: view.Stopping, Agent: atlas.Name, Since: now.Add(-time.Second), Last: now, Stopping: true}, now)},
-		{"pulse-refused", view.PulseRow(view.Pulse{RunID: "r4", State: view.TaskState(a2a.TaskStateWorking), Agent: atlas.Name, Since: now, Last: now, Refused: "The task cannot be canceled."}, now)},
+		{"pulse", view.PulseRow(view.Pulse{RunID: "r1", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: atlas.Name, Since: now.Add(-3 * time.Minute), Last: now.Add(-2 * time.Second)}, now)},
+		{"pulse-ask", view.PulseRow(view.Pulse{RunID: "r2", State: view.TaskState(ctx, a2a.TaskStateInputRequired), Agent: atlas.Name, AskID: "a1", Last: now}, now)},
+		{"pulse-stopping", view.PulseRow(view.Pulse{RunID: "r3", State: view.Stopping(ctx), Agent: atlas.Name, Since: now.Add(-time.Second), Last: now, Stopping: true}, now)},
+		{"pulse-refused", view.PulseRow(view.Pulse{RunID: "r4", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: atlas.Name, Since: now, Last: now, Refused: "The task cannot be canceled."}, now)},
 		{"composer", view.ComposerBox(view.Composer{Conversation: "c1", To: "atlas", Agents: []view.AgentLink{atlas, quill}, MessageID: "m1", MaxFile: 4 << 20})},
 	}
 }

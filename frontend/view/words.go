@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -21,108 +22,108 @@ type State struct {
 }
 
 // TaskState returns a task's state in plain words. A state of later protocol versions is shown by its own name.
-func TaskState(s a2a.TaskState) State {
+func TaskState(ctx context.Context, s a2a.TaskState) State {
 	raw := string(s)
 	switch s {
 	case a2a.TaskStateSubmitted:
-		return State{"is-sent", "s-sent", "Sent", raw}
+		return State{"is-sent", "s-sent", T(ctx, "Sent"), raw}
 	case a2a.TaskStateUnspecified, a2a.TaskStateWorking:
-		return State{"is-work", "s-work", "Working", raw}
+		return State{"is-work", "s-work", T(ctx, "Working"), raw}
 	case a2a.TaskStateInputRequired:
-		return State{"is-ask", "s-ask", "Needs your answer", raw}
+		return State{"is-ask", "s-ask", T(ctx, "Needs your answer"), raw}
 	case a2a.TaskStateAuthRequired:
-		return State{"is-auth", "s-auth", "Needs you to sign in", raw}
+		return State{"is-auth", "s-auth", T(ctx, "Needs you to sign in"), raw}
 	case a2a.TaskStateCompleted:
-		return State{"is-done", "s-done", "Done", raw}
+		return State{"is-done", "s-done", T(ctx, "Done"), raw}
 	case a2a.TaskStateCanceled:
-		return State{"is-stop", "s-stop", "Stopped", raw}
+		return State{"is-stop", "s-stop", T(ctx, "Stopped"), raw}
 	case a2a.TaskStateFailed:
-		return State{"is-fail", "s-fail", "Failed", raw}
+		return State{"is-fail", "s-fail", T(ctx, "Failed"), raw}
 	case a2a.TaskStateRejected:
-		return State{"is-decl", "s-decl", "Declined by the agent", raw}
+		return State{"is-decl", "s-decl", T(ctx, "Declined by the agent"), raw}
 	}
 	return State{"is-wait", "s-wait", raw, raw}
 }
 
 // ChatState returns what the list shows beside a chat; ok is false when that is nothing.
-func ChatState(s orchestrator.ConversationState) (_ State, ok bool) {
+func ChatState(ctx context.Context, s orchestrator.ConversationState) (_ State, ok bool) {
 	switch s {
 	case orchestrator.ConversationWorking:
-		return State{"is-work", "s-work", "Working", ""}, true
+		return State{"is-work", "s-work", T(ctx, "Working"), ""}, true
 	case orchestrator.ConversationAsking:
-		return State{"is-ask", "s-ask", "Needs you", ""}, true
+		return State{"is-ask", "s-ask", T(ctx, "Needs you"), ""}, true
 	case orchestrator.ConversationFailed:
-		return State{"is-fail", "s-fail", "Failed", ""}, true
+		return State{"is-fail", "s-fail", T(ctx, "Failed"), ""}, true
 	}
 	return State{}, false
 }
 
 // AskState returns how an ask was closed, as its receipt says it.
-func AskState(s orchestrator.AskState) State {
+func AskState(ctx context.Context, s orchestrator.AskState) State {
 	switch s {
 	case orchestrator.AskAnswered:
-		return State{"is-done", "s-done", "You answered", ""}
+		return State{"is-done", "s-done", T(ctx, "You answered"), ""}
 	case orchestrator.AskDeclined:
-		return State{"is-stop", "s-stop", "You declined", ""}
+		return State{"is-stop", "s-stop", T(ctx, "You declined"), ""}
 	case orchestrator.AskGone:
-		return State{"is-skip", "s-skip", "No longer needed", ""}
+		return State{"is-skip", "s-skip", T(ctx, "No longer needed"), ""}
 	}
-	return State{"is-ask", "s-ask", "Needs your answer", ""}
+	return State{"is-ask", "s-ask", T(ctx, "Needs your answer"), ""}
 }
 
 // Stopping is shown from the person's Stop until the agent says what became of it.
-var Stopping = State{"is-stop", "s-stop", "Stopping", ""}
+func Stopping(ctx context.Context) State { return State{"is-stop", "s-stop", T(ctx, "Stopping"), ""} }
 
 // AgentState says in a list how an agent was when it was last asked.
-func AgentState(a *orchestrator.Agent) State {
+func AgentState(ctx context.Context, a *orchestrator.Agent) State {
 	switch {
 	case a.Trust == orchestrator.TrustReview:
-		return State{"is-ask", "s-ask", "Changed since you approved it", ""}
+		return State{"is-ask", "s-ask", T(ctx, "Changed since you approved it"), ""}
 	case a.Trust == orchestrator.TrustPending:
-		return State{"is-ask", "s-ask", "Not approved", ""}
+		return State{"is-ask", "s-ask", T(ctx, "Not approved"), ""}
 	case a.Health.Fault != nil && a.Health.Fault.Where == orchestrator.WhereSignIn:
-		return State{"is-auth", "s-auth", "Needs you to sign in", ""}
+		return State{"is-auth", "s-auth", T(ctx, "Needs you to sign in"), ""}
 	case a.Health.Fault != nil:
-		return State{"is-fail", "s-fail", "Did not answer", ""}
+		return State{"is-fail", "s-fail", T(ctx, "Did not answer"), ""}
 	case a.Health.Checked.IsZero():
-		return State{"is-wait", "s-wait", "Not contacted yet", ""}
+		return State{"is-wait", "s-wait", T(ctx, "Not contacted yet"), ""}
 	}
-	return State{"is-done", "s-done", "Answers", ""}
+	return State{"is-done", "s-done", T(ctx, "Answers"), ""}
 }
 
 // Where names the side of a failure.
-func Where(w orchestrator.Where) string {
+func Where(ctx context.Context, w orchestrator.Where) string {
 	switch w {
 	case orchestrator.WhereUs:
-		return "Here, in Parley."
+		return T(ctx, "Here, in Parley.")
 	case orchestrator.WhereNetwork:
-		return "On the way. The network did not carry it to the agent."
+		return T(ctx, "On the way. The network did not carry it to the agent.")
 	case orchestrator.WhereAgent:
-		return "At the agent. Your network is fine."
+		return T(ctx, "At the agent. Your network is fine.")
 	case orchestrator.WhereSignIn:
-		return "At the sign-in. The agent is there and wants to know who you are."
+		return T(ctx, "At the sign-in. The agent is there and wants to know who you are.")
 	}
 	return string(w)
 }
 
 // FaultOf puts a failure in its three parts. retry is where to post to try again, "" when nothing can be.
-func FaultOf(f *orchestrator.Fault, retry string) *Fault {
+func FaultOf(ctx context.Context, f *orchestrator.Fault, retry string) *Fault {
 	if f == nil {
 		return nil
 	}
-	v := &Fault{Title: "This did not work", What: f.What, Where: Where(f.Where), Do: f.Do, Raw: f.Raw}
+	v := &Fault{Title: T(ctx, "This did not work"), What: Tv(ctx, f.What), Where: Where(ctx, f.Where), Do: Tv(ctx, f.Do), Raw: f.Raw}
 	if v.Do == "" {
-		v.Do = "Try again. If it stays so, copy the details for whoever runs the agent."
+		v.Do = T(ctx, "Try again. If it stays so, copy the details for whoever runs the agent.")
 		if !f.Retry {
-			v.Do = "Copy the details for whoever runs the agent."
+			v.Do = T(ctx, "Copy the details for whoever runs the agent.")
 		}
 	}
 	if f.Retry {
 		v.Retry = retry
 	}
-	v.Details = "What happened: " + v.What + "\nWhere: " + v.Where + "\nWhat to do: " + v.Do
+	v.Details = T(ctx, "What happened: %s\nWhere: %s\nWhat to do: %s", v.What, v.Where, v.Do)
 	if f.Kind != "" {
-		v.Details += "\nKind: " + f.Kind
+		v.Details += "\n" + T(ctx, "Kind: %s", f.Kind)
 	}
 	if f.Raw != "" {
 		v.Details += "\n\n" + f.Raw
@@ -169,7 +170,7 @@ func Duration(d time.Duration) string {
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:
-		return strconv.FormatInt(n, 10) + " bytes"
+		return strconv.FormatInt(n, 10) + " B"
 	case n < 1000*1000:
 		return strconv.FormatInt((n+500)/1000, 10) + " KB"
 	case n < 10*1000*1000:
@@ -188,33 +189,43 @@ func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func Millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 // Day names the day of t, seen from now.
-func Day(t, now time.Time) string {
+func Day(ctx context.Context, t, now time.Time) string {
 	t = t.In(now.Location())
 	switch days(t, now) {
 	case 0:
-		return "Today"
+		return T(ctx, "Today")
 	case 1:
-		return "Yesterday"
+		return T(ctx, "Yesterday")
 	}
+	month := Tv(ctx, months[t.Month()-1])
 	if t.Year() == now.Year() {
-		return t.Format("Monday, 2 January")
+		return T(ctx, "%s, %d %s", Tv(ctx, weekdays[t.Weekday()]), t.Day(), month)
 	}
-	return t.Format("2 January 2006")
+	return T(ctx, "%d %s %d", t.Day(), month, t.Year())
+}
+
+var weekdays = [...]string{
+	Mark("Sunday"), Mark("Monday"), Mark("Tuesday"), Mark("Wednesday"), Mark("Thursday"), Mark("Friday"), Mark("Saturday"),
+}
+
+var months = [...]string{
+	Mark("January"), Mark("February"), Mark("March"), Mark("April"), Mark("May"), Mark("June"),
+	Mark("July"), Mark("August"), Mark("September"), Mark("October"), Mark("November"), Mark("December"),
 }
 
 // Ago names the group of the list that t belongs to.
-func Ago(t, now time.Time) string {
+func Ago(ctx context.Context, t, now time.Time) string {
 	switch n := days(t.In(now.Location()), now); {
 	case n <= 0:
-		return "Today"
+		return T(ctx, "Today")
 	case n == 1:
-		return "Yesterday"
+		return T(ctx, "Yesterday")
 	case n < 7:
-		return "Last 7 days"
+		return T(ctx, "Last 7 days")
 	case n < 30:
-		return "Last 30 days"
+		return T(ctx, "Last 30 days")
 	}
-	return "Earlier"
+	return T(ctx, "Earlier")
 }
 
 func days(t, now time.Time) int {
@@ -233,12 +244,12 @@ func Host(address string) string {
 }
 
 // Binding names a protocol binding.
-func Binding(b string) string {
+func Binding(ctx context.Context, b string) string {
 	switch b {
 	case a2a.BindingJSONRPC:
 		return "JSON-RPC"
 	case a2a.BindingREST:
-		return "HTTP and JSON"
+		return T(ctx, "HTTP and JSON")
 	case a2a.BindingGRPC:
 		return "gRPC"
 	}
@@ -246,31 +257,24 @@ func Binding(b string) string {
 }
 
 // Scheme says a way to sign in.
-func Scheme(s a2a.SecurityScheme) string {
+func Scheme(ctx context.Context, s a2a.SecurityScheme) string {
 	switch s.Kind {
 	case a2a.SchemeAPIKey:
-		return "API key in the " + s.Location + " " + s.Name
+		return T(ctx, "API key in the %s %s", s.Location, s.Name)
 	case a2a.SchemeHTTP:
 		if strings.EqualFold(s.Scheme, "bearer") {
-			return "Bearer token"
+			return T(ctx, "Bearer token")
 		}
 		if strings.EqualFold(s.Scheme, "basic") {
-			return "User name and password"
+			return T(ctx, "User name and password")
 		}
 		return s.Scheme
 	case a2a.SchemeOAuth2:
-		return "OAuth 2 (signing in by it comes later)"
+		return T(ctx, "OAuth 2 (signing in by it comes later)")
 	case a2a.SchemeOpenIDConnect:
-		return "OpenID Connect (signing in by it comes later)"
+		return T(ctx, "OpenID Connect (signing in by it comes later)")
 	case a2a.SchemeMutualTLS:
-		return "Client certificate"
+		return T(ctx, "Client certificate")
 	}
 	return string(s.Kind)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }
