@@ -39,7 +39,9 @@ var arrows = map[string][]string{
 	"orchestrator/workflow":         {"orchestrator", "orchestrator/engine", "a2a"},
 	"orchestrator/steps":            {"orchestrator", "orchestrator/engine", "orchestrator/planner", "a2a"},
 	"orchestrator/local":            {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "a2a"},
-	"orchestrator/sqlite":           {"orchestrator", "a2a"},
+	"orchestrator/words":            {"orchestrator", "a2a"},
+	"orchestrator/wirelog":          {"orchestrator", "a2a"},
+	"orchestrator/sqlite":           {"orchestrator", "orchestrator/words", "orchestrator/wirelog", "a2a"},
 	"orchestrator/orchestratortest": {"orchestrator", "orchestrator/engine", "a2a"},
 
 	"frontend":           {"frontend/view", "orchestrator", "a2a"},

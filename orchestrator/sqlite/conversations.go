@@ -8,6 +8,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/words"
 )
 
 const upsertConversation = `INSERT INTO conversations (key, id, title, recipient, created, updated, pinned, state, last_text)
@@ -55,7 +56,7 @@ func (db *DB) ListConversations(ctx context.Context, after string, n int) ([]*or
 }
 
 func (b *batch) item(it *orchestrator.Item) {
-	words := indexed(it.Text)
+	indexed := words.Indexed(it.Text)
 	var s *statement
 	if it.ID == 0 {
 		s = b.add(`INSERT INTO items (conversation, run, kind, agent, at, text, data) VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -78,7 +79,7 @@ func (b *batch) item(it *orchestrator.Item) {
 		if err != nil {
 			return err
 		}
-		_, err = w.c.exec(`INSERT OR REPLACE INTO items_fts (rowid, text) VALUES (?, ?)`, id, inConversation(key, words))
+		_, err = w.c.exec(`INSERT OR REPLACE INTO items_fts (rowid, text) VALUES (?, ?)`, id, inConversation(key, indexed))
 		return err
 	}
 	b.items = append(b.items, it)

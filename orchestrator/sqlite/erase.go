@@ -53,7 +53,7 @@ func (db *DB) erase(ctx context.Context, choose func(*conn) (conversations, runs
 			for _, key := range conversations {
 				e.conversation(key)
 			}
-			db.writer.wire.erase(e.runs)
+			db.writer.wire.Erase(e.runs)
 			e.exec(`INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)`, seqCounter, db.writer.seq)
 			return e.err
 		},

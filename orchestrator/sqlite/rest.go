@@ -22,7 +22,7 @@ func (w *writer) rest() bool {
 	switch {
 	case w.sick.Load() != nil:
 		return false
-	case w.wire.ready():
+	case w.wire.Ready():
 		return w.restWire()
 	case w.index != tidied:
 		w.merge()

@@ -3,178 +3,25 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/orchestrator"
+	"parley/orchestrator/wirelog"
 )
 
-// Bounds of what is kept of the wire. What does not fit into the queue, because events come first, is dropped.
-const (
-	wireBytes  = 256 << 20 // stored in all
-	wireBody   = 256 << 10 // of one body; the rest of a longer one is left out
-	wireQueued = 128       // records waiting to be stored, and so the most that one transaction takes along
-	wireWaits  = 8 << 20   // bytes waiting to be stored
-	wireDelay  = 100 * time.Millisecond
-	wirePage   = 64  // records removed at a time to make room
-	wireErased = 256 // erased runs that are remembered
-)
+// wirePage is how many records are removed at a time to make room.
+const wirePage = 64
 
 var _ orchestrator.WireLog = (*DB)(nil)
 
-// wireQueue holds records until the writer has time for them. They are masked a while later, all that came meanwhile at
-// once and by nobody who is in a hurry.
-type wireQueue struct {
-	mu      sync.Mutex
-	waiting []*orchestrator.WireRecord
-	rows    []*wireRow // masked: what the writer takes
-	bytes   int        // of both
-	queued  int        // both, and what is being masked
-	dropped int
-	timer   *time.Timer
-	stopped bool
-	most    int64    // stored in all
-	erased  []string // runs that were erased lately: nothing more is kept of them
-	masking sync.Mutex
-}
-
-// wireRow is a record as it is stored.
-type wireRow struct {
-	statement
-	run  string
-	size int
-}
-
 // RecordWire queues a record, or drops it.
-func (db *DB) RecordWire(r *orchestrator.WireRecord) {
-	q := &db.writer.wire
-	size := len(r.Request) + len(r.Response)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.stopped {
-		return
-	}
-	if q.queued >= wireQueued || q.bytes+size > wireWaits {
-		q.dropped++
-		return
-	}
-	if len(q.waiting) == 0 {
-		if q.timer == nil {
-			q.timer = time.AfterFunc(wireDelay, func() {
-				q.mask()
-				db.writer.nudge()
-			})
-		} else {
-			q.timer.Reset(wireDelay)
-		}
-	}
-	q.waiting = append(q.waiting, r)
-	q.queued++
-	q.bytes += size
-}
-
-// mask makes rows of the records that wait.
-func (q *wireQueue) mask() {
-	q.masking.Lock()
-	defer q.masking.Unlock()
-	q.mu.Lock()
-	waiting := q.waiting
-	q.waiting = nil
-	q.mu.Unlock()
-	rows := make([]*wireRow, len(waiting))
-	for i, r := range waiting {
-		rows[i] = wireRowOf(r)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i, r := range waiting {
-		q.bytes -= len(r.Request) + len(r.Response)
-		if r.RunID != "" && slices.Contains(q.erased, r.RunID) {
-			q.queued--
-			continue
-		}
-		q.bytes += rows[i].size
-		q.rows = append(q.rows, rows[i])
-	}
-}
-
-func wireRowOf(r *orchestrator.WireRecord) *wireRow {
-	header := maskHeader(r.Header)
-	request, response := cut(maskBody(r.Request)), cut(maskBody(r.Response))
-	size := len(header) + len(request) + len(response) + len(r.URL) + 256
-	return &wireRow{run: r.RunID, size: size, statement: statement{
-		query: `INSERT INTO wire (size, run, task, at, inbound, peer, method, dialect, url, status, took, first, last, error,
-			header, request, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		args: []any{
-			int64(size), runID(r.RunID), r.TaskID, milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, maskURL(r.URL),
-			int64(r.Status), r.Took.Microseconds(), r.Events[0], r.Events[1], string(maskBody([]byte(r.Err))), header, request, response,
-		},
-	}}
-}
-
-func cut(body []byte) []byte { return body[:min(len(body), wireBody):min(len(body), wireBody)] }
-
-// erase drops the records of runs that are being erased. An exchange may end, and be recorded, after its run is gone: it
-// is remembered for a while which those are.
-func (q *wireQueue) erase(runs map[string]bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.erased = slices.AppendSeq(q.erased, maps.Keys(runs))
-	q.erased = q.erased[max(0, len(q.erased)-wireErased):]
-	q.rows = slices.DeleteFunc(q.rows, func(r *wireRow) bool {
-		if runs[r.run] {
-			q.bytes -= r.size
-			q.queued--
-		}
-		return runs[r.run]
-	})
-}
-
-// ready reports whether there are records to store.
-func (q *wireQueue) ready() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.rows) > 0
-}
-
-// empty reports whether no record waits.
-func (q *wireQueue) empty() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.queued == 0
-}
-
-// take returns the records to store, and how many were dropped since the last time.
-func (q *wireQueue) take() (rows []*wireRow, dropped int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	rows, q.rows = q.rows, nil
-	for _, r := range rows {
-		q.bytes -= r.size
-	}
-	q.queued -= len(rows)
-	dropped, q.dropped = q.dropped, 0
-	return rows, dropped
-}
-
-// stop takes no more records; those that wait can be stored.
-func (q *wireQueue) stop() {
-	q.mu.Lock()
-	q.stopped = true
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-	q.mu.Unlock()
-	q.mask()
-}
+func (db *DB) RecordWire(r *orchestrator.WireRecord) { db.writer.wire.Put(r) }
 
 // recordWire stores some of the records that wait, in the open transaction. What goes wrong with them is no reason to
 // fail what the transaction is about.
 func (w *writer) recordWire() error {
-	rows, dropped := w.wire.take()
+	rows, dropped := w.wire.Take()
 	if dropped > 0 {
 		w.db.log.Debug("wire records were dropped", "count", dropped)
 	}
@@ -195,15 +42,21 @@ func (w *writer) recordWire() error {
 	return err
 }
 
-func (w *writer) storeWire(rows []*wireRow) error {
+const insertWire = `INSERT INTO wire (size, run, task, at, inbound, peer, method, dialect, url, status, took, first, last, error,
+	header, request, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+func (w *writer) storeWire(rows []*wirelog.Record) error {
 	for _, r := range rows {
-		if err := w.put(&r.statement); err != nil {
+		if err := w.put(&statement{query: insertWire, args: []any{
+			int64(r.Size), runID(r.RunID), r.TaskID, milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, r.URL, int64(r.Status),
+			r.Took.Microseconds(), r.Events[0], r.Events[1], r.Err, r.Header, r.Request, r.Response,
+		}}); err != nil {
 			return err
 		}
 	}
 	for {
 		stored, _, err := w.c.integer(`SELECT value FROM counters WHERE name = 'wire.bytes'`)
-		if err != nil || stored <= w.wire.most {
+		if err != nil || stored <= w.wireBytes {
 			return err
 		}
 		if _, err = w.c.exec(`DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT ?)`, int64(wirePage)); err != nil {
@@ -283,7 +136,7 @@ func (db *DB) WireRecord(ctx context.Context, id int64) (*orchestrator.WireRecor
 func (db *DB) WireHead(ctx context.Context) (id, stored, most int64, err error) {
 	err = db.read.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(id), 0) FROM wire),
 		(SELECT value FROM counters WHERE name = 'wire.bytes')`).Scan(&id, &stored)
-	return id, stored, db.writer.wire.most, err
+	return id, stored, db.writer.wireBytes, err
 }
 
 // WireNames returns the peers and the methods of the newest records.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/orchestrator"
+	"parley/orchestrator/wirelog"
 )
 
 // TestWireBounds: old records make room for new ones, and what comes too fast is dropped.
@@ -12,7 +13,7 @@ func TestWireBounds(t *testing.T) {
 	t.Parallel()
 	db := open(t, t.TempDir(), nil)
 	onWriter(t, db, func(*conn) error {
-		db.writer.wire.most = 1 << 20
+		db.writer.wireBytes = 1 << 20
 		return nil
 	})
 	body := []byte(strings.Repeat("x", 4<<10))
@@ -20,7 +21,7 @@ func TestWireBounds(t *testing.T) {
 	for i := range n {
 		db.RecordWire(&orchestrator.WireRecord{Peer: "p", Request: body, Status: i})
 		if i%100 == 99 {
-			eventually(t, "the queue is empty", func() bool { return db.writer.wire.empty() })
+			eventually(t, "the queue is empty", func() bool { return db.writer.wire.Empty() })
 		}
 	}
 	onWriter(t, db, func(*conn) error { return nil }) // the last of them are committed
@@ -43,39 +44,14 @@ func TestWireBounds(t *testing.T) {
 		t.Errorf("%d bytes are counted, %d are stored", counted, stored)
 	}
 
-	// While the writer is busy, the queue is bounded.
-	began, goOn := make(chan struct{}), make(chan struct{})
-	ended := make(chan error)
-	go func() {
-		ended <- db.writer.waitFor(t.Context(), &op{do: func(*conn) error {
-			close(began)
-			<-goOn
-			return nil
-		}})
-	}()
-	<-began
-	for range 10_000 {
-		db.RecordWire(&orchestrator.WireRecord{Peer: "p", Request: body})
-	}
-	q := &db.writer.wire
-	q.mu.Lock()
-	if q.bytes > wireWaits || q.queued > wireQueued || q.dropped < 10_000-wireQueued {
-		t.Errorf("%d records of %d bytes wait, %d were dropped", q.queued, q.bytes, q.dropped)
-	}
-	q.mu.Unlock()
-	close(goOn)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-
-	long := []byte(strings.Repeat("y", wireBody+1))
-	eventually(t, "the queue is empty", func() bool { return db.writer.wire.empty() })
-	db.RecordWire(&orchestrator.WireRecord{Peer: "long", Request: long[:wireBody], Response: long})
+	long := []byte(strings.Repeat("y", wirelog.MaxBody+1))
+	eventually(t, "the queue is empty", func() bool { return db.writer.wire.Empty() })
+	db.RecordWire(&orchestrator.WireRecord{Peer: "long", Request: long[:wirelog.MaxBody], Response: long})
 	eventually(t, "the long one", func() bool {
 		all, err = db.WireRecords(t.Context(), orchestrator.WireQuery{Peer: "long"})
 		return err == nil && len(all) == 1
 	})
-	if len(all[0].Request) != wireBody || len(all[0].Response) != wireBody {
+	if len(all[0].Request) != wirelog.MaxBody || len(all[0].Response) != wirelog.MaxBody {
 		t.Errorf("bodies of %d and %d bytes", len(all[0].Request), len(all[0].Response))
 	}
 }

@@ -9,38 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"parley/orchestrator"
+	"parley/orchestrator/words"
 )
-
-func TestIndexed(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"":                   "",
-		" -- ":               "",
-		"Hello, World":       "hello world",
-		"don't":              "don t",
-		"x2 2x":              "x2 2x",
-		"Ünïcödé ÇA":         "unicode ca",
-		"e\u0301te\u0301":    "ete",
-		"Ｆｕｌｌ１２":             "full12",
-		"Straße":             "straße",
-		"ПРИВЕТ Ёлка":        "привет елка",
-		"東京":                 "東京 京",
-		"東京駅":                "東京 京駅 駅",
-		"東 京":                "東 京",
-		"東、京":                "東 京",
-		"スカイツリー":             "スカ カイ イツ ツリ リー ー",
-		"か\u3099く":           "がく く",
-		"여행":                 "여행 행",
-		"iPhoneを買う2台":        "iphone を買 買う う 2 台",
-		"佐々木":                "佐々 々木 木",
-		"a\uE0001b":          "a 1b",
-		"\xff\xfebroken\xff": "broken",
-	} {
-		if got := indexed(in); got != want {
-			t.Errorf("indexed(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
 
 func TestTerms(t *testing.T) {
 	t.Parallel()
@@ -64,8 +34,8 @@ func TestTerms(t *testing.T) {
 		"NEAR(a b)":       `"near a" AND "b"`,
 		"-a +b ^c d* {e}": `"a" AND "b" AND "c" AND "d" AND "e"`,
 	} {
-		if got := match(terms(in)); got != want {
-			t.Errorf("match(terms(%q)) = %s, want %s", in, got, want)
+		if got := match(words.Terms(in)); got != want {
+			t.Errorf("match(words.Terms(%q)) = %s, want %s", in, got, want)
 		}
 	}
 }
@@ -101,17 +71,17 @@ func FuzzSearch(f *testing.F) {
 		}
 		clean := norm.NFC.String(text)
 		tried := 0
-		for w := range words(clean) {
+		for w := range words.Of(clean) {
 			if tried++; tried > 5 {
 				break
 			}
-			part := clean[w.start:w.end]
+			part := clean[w.Start:w.End]
 			hits, err := db.Search(t.Context(), orchestrator.SearchQuery{Text: part, Limit: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(hits) == 0 || hits[0].Item.ID != it.ID {
-				t.Fatalf("%q is not found by its word %q (%q)", text, part, match(terms(part)))
+				t.Fatalf("%q is not found by its word %q (%q)", text, part, match(words.Terms(part)))
 			}
 			marked := false
 			for _, s := range hits[0].Snippet {
@@ -121,8 +91,8 @@ func FuzzSearch(f *testing.F) {
 				t.Fatalf("the snippet of %q has no mark for %q", text, part)
 			}
 		}
-		whole := snippet(text, nil)
-		if s := strings.TrimSuffix(plain(whole), "…"); !strings.HasPrefix(clean, s) {
+		whole := words.Snippet(text, nil)
+		if s := strings.TrimSuffix(words.Plain(whole), "…"); !strings.HasPrefix(clean, s) {
 			t.Fatalf("the snippet %q is not of %q", s, clean)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/wirelog"
 )
 
 // What one transaction takes at most, so that nobody waits long for the others in it.
@@ -46,29 +47,31 @@ type writer struct {
 	ended  chan struct{}
 
 	// The rest belongs to the writer's goroutine.
-	seq      int64
-	group    int                   // ops in the last transaction
-	keys     [2]keys               // of conversations and runs
-	failed   *failures             // runs that miss an event
-	events   []*orchestrator.Event // of the open transaction
-	pending  map[string]statement  // rows of the open transaction that are written once, as they are at its end
-	order    []string              // keys of pending
-	args     []any                 // of the statement being run
-	wire     wireQueue
-	index    tidying // of search
-	ballast  ballast
-	later    *time.Timer // begins the ballast
-	anchored bool        // the ballast is there, or cannot be
-	err      error       // of closing the connection
+	seq       int64
+	group     int                   // ops in the last transaction
+	keys      [2]keys               // of conversations and runs
+	failed    *failures             // runs that miss an event
+	events    []*orchestrator.Event // of the open transaction
+	pending   map[string]statement  // rows of the open transaction that are written once, as they are at its end
+	order     []string              // keys of pending
+	args      []any                 // of the statement being run
+	wire      *wirelog.Queue
+	wireBytes int64   // stored of it in all
+	index     tidying // of search
+	ballast   ballast
+	later     *time.Timer // begins the ballast
+	anchored  bool        // the ballast is there, or cannot be
+	err       error       // of closing the connection
 }
 
 func startWriter(db *DB, c *conn, head int64) (*writer, error) {
 	w := &writer{
 		db: db, c: c, began: time.Now(), seq: head, failed: newFailures(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), pending: map[string]statement{},
-		ballast: newBallast(db.dir),
-		wire:    wireQueue{most: wireBytes},
+		ballast:   newBallast(db.dir),
+		wireBytes: wirelog.MaxBytes,
 	}
+	w.wire = wirelog.NewQueue(w.nudge)
 	for i, table := range keyTables {
 		k, err := newKeys(c, table)
 		if err != nil {
@@ -177,7 +180,7 @@ func (w *writer) run() {
 			}
 		}
 		if closed {
-			if w.wire.stop(); w.wire.ready() {
+			if w.wire.Stop(); w.wire.Ready() {
 				w.restWire()
 			}
 			w.err = w.end()

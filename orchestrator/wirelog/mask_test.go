@@ -1,6 +1,7 @@
-package sqlite
+package wirelog
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -73,4 +74,7 @@ func FuzzMaskBody(f *testing.F) {
 }
 
 // quoted is s as a JSON string.
-func quoted(s string) string { return string((&batch{}).marshal(s)) }
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // of a string
+	return string(b)
+}
