@@ -198,6 +198,7 @@ type agent struct {
 	ways    map[wayKey]*http.Transport
 	granted []string // what Grants last answered,
 	origins []origin // and the same, read
+	seen    map[origin]Seen
 }
 
 // agent returns the state of an agent, nil after Close.

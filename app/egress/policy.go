@@ -39,6 +39,7 @@ type trip struct {
 	limit      Limit
 	headerTime time.Duration
 	last       atomic.Pointer[known]
+	tls        atomic.Pointer[tls.ConnectionState] // of the answer before
 
 	typed    origin
 	typedErr error

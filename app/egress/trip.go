@@ -83,6 +83,7 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
+	t.saw(o, resp.TLS)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		resp.Body.Close()
 		end()
