@@ -33,6 +33,7 @@ type Planner interface {
 type Launch struct {
 	Workflow       string                     // the name of a kept one
 	Source         []byte                     // the text of a workflow file
+	As             string                     // with Source: the kept workflow it was made of, whose run it is (Run.Workflow); "" = none
 	Inputs         map[string]json.RawMessage // by name
 	Text           string                     // what the person said to begin it; "" = made of the name and the inputs
 	ConversationID string                     // "" = a new one
