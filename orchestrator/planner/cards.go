@@ -46,20 +46,25 @@ func (c *Cards) Plan(ctx context.Context, agents orchestrator.Agents, text strin
 			What: "No agent is connected yet.", Do: "Connect an agent first, then send the message again.",
 		}
 	}
+	return c.choose(all, text), nil
+}
+
+// choose finds the one of the agents, of which there is at least one, whose card matches the text.
+func (c *Cards) choose(all []*orchestrator.Agent, text string) *Plan {
 	r := c.read(all)
 	if a := r.named(text); a != nil {
-		return &Plan{Agent: a.ID, Why: "The message asks for " + Choice(a).Label + "."}, nil
+		return &Plan{Agent: a.ID, Why: "The message asks for " + Choice(a).Label + "."}
 	}
 	ms := r.rank(text)
 	if clear(ms) {
-		return &Plan{Agent: ms[0].agent.ID, Why: ms[0].why()}, nil
+		return &Plan{Agent: ms[0].agent.ID, Why: ms[0].why()}
 	}
 	if len(ms) == 0 {
 		p := &Plan{Prompt: "None of the connected agents clearly fits. Which one should take this?"}
 		for _, a := range all {
 			p.Choices = append(p.Choices, Choice(a))
 		}
-		return p, nil
+		return p
 	}
 	p := &Plan{Prompt: "More than one agent could take this. Which one should it be?"}
 	if len(ms) == 1 {
@@ -68,7 +73,7 @@ func (c *Cards) Plan(ctx context.Context, agents orchestrator.Agents, text strin
 	for _, m := range ms[:min(offered, len(ms))] {
 		p.Choices = append(p.Choices, Choice(m.agent))
 	}
-	return p, nil
+	return p
 }
 
 // clear reports whether the first of the matches, best first, is plainly the best.
