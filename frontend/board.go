@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -43,7 +42,10 @@ func (s section) html() string {
 type board struct {
 	fixed    []row     // always there, replaced as they change
 	sections []section // whose rows come, go and move
-	last     bool      // nothing about it changes any more
+
+	// poll returns a number that is another whenever the board may be; nil: the store's hints tell.
+	poll   func(context.Context) int64
+	polled int64 // what it was for this one
 }
 
 // newRow draws a row. The component's outermost element has the id, and data-v with nothing in it.
@@ -55,6 +57,7 @@ func newRow(ctx context.Context, id string, c templ.Component) row {
 	return row{id, v, strings.Replace(html, `data-v=""`, `data-v="`+v+`"`, 1)}
 }
 
+// find returns the HTML of a fixed row, or of the rows of a section.
 func (b *board) find(id string) string {
 	for _, r := range b.fixed {
 		if r.id == id {
@@ -69,11 +72,11 @@ func (b *board) find(id string) string {
 	return ""
 }
 
-// shown is what a window says of its board: of each section, and of the fixed rows under "", ids and versions in order.
-type shown map[string][][2]string
+// onPage is what a window says of its board: of each section, and of the fixed rows under "", ids and versions in order.
+type onPage map[string][][2]string
 
 // seen is what a window shows once it was sent b.
-func (b *board) seen() shown {
+func (b *board) seen() onPage {
 	of := func(rows []row) [][2]string {
 		out := make([][2]string, len(rows))
 		for i, r := range rows {
@@ -81,7 +84,7 @@ func (b *board) seen() shown {
 		}
 		return out
 	}
-	have := shown{"": of(b.fixed)}
+	have := onPage{"": of(b.fixed)}
 	for _, s := range b.sections {
 		have[s.id] = of(s.rows)
 	}
@@ -89,7 +92,7 @@ func (b *board) seen() shown {
 }
 
 // since returns what turns what a window shows into b.
-func (b *board) since(have shown) []op {
+func (b *board) since(have onPage) []op {
 	var ops []op
 	for _, r := range b.fixed {
 		for _, h := range have[""] {
@@ -165,14 +168,13 @@ func keepOrder(have [][2]string, at map[string]int) map[string]bool {
 	return stay
 }
 
-// drawBoard draws the board of a page. values are the page's path values and query.
-type drawBoard func(ctx context.Context, r *http.Request) (*board, error)
+// drawBoard draws the board of a page: path is what follows the page's own in the address, without a slash.
+type drawBoard func(ctx context.Context, path string, q url.Values) (*board, error)
 
 // boards are the boards that windows look at now, by the address of their page.
 type boards struct {
 	site *Site
-	mux  *http.ServeMux
-	draw map[string]drawBoard // by pattern
+	draw map[string]drawBoard // by the page's path
 	mu   sync.Mutex
 	open map[string]*liveBoard
 }
@@ -183,14 +185,8 @@ const (
 	boardLook  = 500 * time.Millisecond
 )
 
-func newBoards(s *Site) *boards {
-	return &boards{site: s, mux: http.NewServeMux(), draw: map[string]drawBoard{}, open: map[string]*liveBoard{}}
-}
-
-// add says how the boards of a pattern ("GET /tasks/{id}") are drawn.
-func (b *boards) add(pattern string, draw drawBoard) {
-	b.draw[pattern] = draw
-	b.mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) {})
+func newBoards(s *Site, draw map[string]drawBoard) *boards {
+	return &boards{site: s, draw: draw, open: map[string]*liveBoard{}}
 }
 
 // run hands the hints of the store on.
@@ -213,7 +209,7 @@ func (b *boards) touch() {
 type liveBoard struct {
 	site   *Site
 	key    string
-	of     func(context.Context) (*board, error)
+	of     func() (*board, error)
 	users  int
 	poke   chan struct{}
 	cancel context.CancelFunc
@@ -234,16 +230,14 @@ func (l *liveBoard) mark() {
 // get opens the board of a page, "/tasks?state=open"; nil when it has none.
 func (b *boards) get(address string) *liveBoard {
 	u, err := url.Parse(address)
-	if err != nil || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+	if err != nil || u.Host != "" {
 		return nil
 	}
-	r := &http.Request{Method: http.MethodGet, URL: u, Host: "board", Header: http.Header{}}
-	h, pattern := b.mux.Handler(r)
-	draw := b.draw[pattern]
+	page, path, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	draw := b.draw["/"+page]
 	if draw == nil {
 		return nil
 	}
-	h = nil // the mux is asked once more below, which sets the path values
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.open[address]
@@ -254,10 +248,7 @@ func (b *boards) get(address string) *liveBoard {
 		ctx, cancel := context.WithCancel(b.site.ctx)
 		l = &liveBoard{
 			site: b.site, key: address, poke: make(chan struct{}, 1), wake: make(chan struct{}), cancel: cancel,
-			of: func(ctx context.Context) (*board, error) {
-				ctx = b.site.spoken(ctx)
-				return draw(ctx, b.routed(r.WithContext(ctx)))
-			},
+			of: func() (*board, error) { return draw(b.site.spoken(ctx), path, u.Query()) },
 		}
 		b.open[address] = l
 		go func() {
@@ -268,18 +259,6 @@ func (b *boards) get(address string) *liveBoard {
 	l.users++
 	return l
 }
-
-// routed sets the path values of a request.
-func (b *boards) routed(r *http.Request) *http.Request {
-	b.mux.ServeHTTP(discard{}, r)
-	return r
-}
-
-type discard struct{}
-
-func (discard) Header() http.Header         { return http.Header{} }
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) WriteHeader(int)             {}
 
 func (b *boards) put(l *liveBoard) {
 	b.mu.Lock()
@@ -295,7 +274,7 @@ func (l *liveBoard) run(ctx context.Context) {
 	look := time.NewTicker(boardLook)
 	defer look.Stop()
 	for {
-		b, err := l.of(ctx)
+		b, err := l.of()
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -306,23 +285,32 @@ func (l *liveBoard) run(ctx context.Context) {
 			close(l.wake)
 			l.wake = make(chan struct{})
 			l.mu.Unlock()
-			if b.last {
-				<-ctx.Done()
-				return
-			}
 		case !errors.Is(err, orchestrator.ErrNotFound):
 			l.site.log.WarnContext(ctx, "a page could not be drawn again", "page", l.key, "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !l.wait(ctx, look.C, b) {
 			return
-		case <-time.After(boardEvery):
 		}
+	}
+}
+
+// wait returns when b may be out of date; false means that nobody looks any more.
+func (l *liveBoard) wait(ctx context.Context, look <-chan time.Time, b *board) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(boardEvery):
+	}
+	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-l.poke:
-		case <-look.C:
+			return true
+		case <-look:
+			if b == nil || b.poll != nil && b.poll(ctx) != b.polled {
+				return true
+			}
 		}
 	}
 }
