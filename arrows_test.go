@@ -41,7 +41,8 @@ var arrows = map[string][]string{
 	"orchestrator/local":            {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "a2a"},
 	"orchestrator/words":            {"orchestrator", "a2a"},
 	"orchestrator/wirelog":          {"orchestrator", "a2a"},
-	"orchestrator/sqlite":           {"orchestrator", "orchestrator/words", "orchestrator/wirelog", "a2a"},
+	"orchestrator/tail":             {"orchestrator", "a2a"},
+	"orchestrator/sqlite":           {"orchestrator", "orchestrator/words", "orchestrator/wirelog", "orchestrator/tail", "a2a"},
 	"orchestrator/orchestratortest": {"orchestrator", "orchestrator/engine", "a2a"},
 
 	"frontend":           {"frontend/view", "orchestrator", "a2a"},

@@ -129,12 +129,12 @@ func (e *eraser) after(db *DB) {
 	}
 	w.forget()
 	w.index = untidy
-	db.hub.erased(func(ev *orchestrator.Event) bool { return e.runs[ev.RunID] || e.chats[ev.ConversationID] })
+	db.hub.Erased(func(ev *orchestrator.Event) bool { return e.runs[ev.RunID] || e.chats[ev.ConversationID] })
 	for id := range e.chats {
-		db.hub.changed([]orchestrator.Change{{ConversationID: id}})
+		db.hub.Changed([]orchestrator.Change{{ConversationID: id}})
 	}
 	for id := range e.runs {
-		db.hub.changed([]orchestrator.Change{{RunID: id}})
+		db.hub.Changed([]orchestrator.Change{{RunID: id}})
 	}
 	for _, h := range e.blobs {
 		named, err := w.names(h)

@@ -8,6 +8,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/tail"
 )
 
 // What a page of events holds at most when they are read from the file.
@@ -18,94 +19,27 @@ const (
 
 // Head returns the Seq of the newest committed event.
 func (db *DB) Head(context.Context) (int64, error) {
-	db.hub.mu.Lock()
-	defer db.hub.mu.Unlock()
-	return db.hub.head, nil
+	return db.hub.Head(), nil
 }
 
 // ReadRun yields the events of a run so far.
 func (db *DB) ReadRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return db.readStream(ctx, stream{ofRun, run}, after)
+	return tail.Read(ctx, tail.Stream{ID: run}, after, db.page)
 }
 
 // FollowRun yields the events of a run so far and those to come.
 func (db *DB) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return db.followStream(ctx, stream{ofRun, run}, after)
+	return db.hub.Follow(ctx, tail.Stream{ID: run}, after, db.page)
 }
 
 // ReadConversation yields the events of a conversation so far.
 func (db *DB) ReadConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return db.readStream(ctx, stream{ofConversation, conversation}, after)
+	return tail.Read(ctx, tail.Stream{Conversation: true, ID: conversation}, after, db.page)
 }
 
 // FollowConversation yields the events of a conversation so far and those to come.
 func (db *DB) FollowConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return db.followStream(ctx, stream{ofConversation, conversation}, after)
-}
-
-func (db *DB) readStream(ctx context.Context, s stream, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return func(yield func([]*orchestrator.Event, error) bool) {
-		for more := true; more; {
-			var page []*orchestrator.Event
-			var err error
-			if page, more, err = db.page(ctx, s, after); err != nil {
-				yield(nil, err)
-				return
-			}
-			if len(page) == 0 {
-				return
-			}
-			if !yield(page, nil) {
-				return
-			}
-			after = page[len(page)-1].Seq
-		}
-	}
-}
-
-func (db *DB) followStream(ctx context.Context, s stream, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return func(yield func([]*orchestrator.Event, error) bool) {
-		f := db.hub.follow(s, after)
-		defer f.leave()
-		for ctx.Err() == nil {
-			events, from, ok, closed := f.next(after)
-			if !ok {
-				page, more, err := db.page(ctx, s, after)
-				switch {
-				case ctx.Err() != nil:
-					return
-				case err != nil:
-					yield(nil, err)
-					return
-				}
-				if events = page; len(page) > 0 {
-					after = page[len(page)-1].Seq
-				}
-				if !more {
-					after = max(after, from)
-				}
-			}
-			if len(events) > 0 {
-				after = max(after, events[len(events)-1].Seq)
-				if !yield(events, nil) {
-					return
-				}
-				continue
-			}
-			if !ok {
-				continue
-			}
-			if closed {
-				yield(nil, errClosed)
-				return
-			}
-			select {
-			case <-f.wake:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
+	return db.hub.Follow(ctx, tail.Stream{Conversation: true, ID: conversation}, after, db.page)
 }
 
 // What a page is read with: the id that the stream does not tell, and the rest of the event.
@@ -120,15 +54,15 @@ const (
 
 // page reads the events of a stream with Seq > after; more says that there may be others behind them. A page is small
 // and is not interrupted.
-func (db *DB) page(ctx context.Context, s stream, after int64) (page []*orchestrator.Event, more bool, err error) {
+func (db *DB) page(ctx context.Context, s tail.Stream, after int64) (page []*orchestrator.Event, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
 	query := runPage
-	if s.of == ofConversation {
+	if s.Conversation {
 		query = conversationPage
 	}
-	rows, err := db.read.QueryContext(context.WithoutCancel(ctx), query, s.id, after, pageEvents)
+	rows, err := db.read.QueryContext(context.WithoutCancel(ctx), query, s.ID, after, pageEvents)
 	if err != nil {
 		return nil, false, fmt.Errorf("read events: %w", err)
 	}
@@ -147,7 +81,7 @@ func (db *DB) page(ctx context.Context, s stream, after int64) (page []*orchestr
 	return page, len(page) == pageEvents, rows.Err()
 }
 
-func (db *DB) scanEvent(row scanner, s stream) (*orchestrator.Event, error) {
+func (db *DB) scanEvent(row scanner, s tail.Stream) (*orchestrator.Event, error) {
 	var (
 		e          orchestrator.Event
 		seq, at    int64
@@ -157,9 +91,9 @@ func (db *DB) scanEvent(row scanner, s stream) (*orchestrator.Event, error) {
 	if err := row.Scan(&other, &seq, &e.Kind, &at, &body, &blob); err != nil {
 		return nil, err
 	}
-	e.RunID, e.ConversationID = s.id, other.String
-	if s.of == ofConversation {
-		e.RunID, e.ConversationID = other.String, s.id
+	e.RunID, e.ConversationID = s.ID, other.String
+	if s.Conversation {
+		e.RunID, e.ConversationID = other.String, s.ID
 	}
 	if blob != nil {
 		var err error
@@ -170,3 +104,6 @@ func (db *DB) scanEvent(row scanner, s stream) (*orchestrator.Event, error) {
 	e.Entry = a2a.NewEntry(seq, fromMilli(at), body, nil)
 	return &e, nil
 }
+
+// Changes yields hints of what changed until ctx is done or the store is closed.
+func (db *DB) Changes(ctx context.Context) iter.Seq[orchestrator.Change] { return db.hub.Changes(ctx) }

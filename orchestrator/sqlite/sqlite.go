@@ -37,6 +37,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"parley/orchestrator"
+	"parley/orchestrator/tail"
 )
 
 // Options are the parts of a DB that have a default.
@@ -73,7 +74,7 @@ type DB struct {
 	log     *slog.Logger
 	now     func() time.Time
 	read    *sql.DB
-	hub     *hub
+	hub     *tail.Hub
 	writer  *writer
 	blobs   *blobs
 	lock    *flock.Flock
@@ -141,7 +142,7 @@ func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 		return nil, unreadable(db.path, err)
 	}
 	db.read = pool(o.dsn(db.path, forReading), max(4, 2*runtime.GOMAXPROCS(0)))
-	db.hub = newHub(head)
+	db.hub = tail.New(head)
 	if db.writer, err = startWriter(db, c, head); err != nil {
 		c.close()
 		db.read.Close()
@@ -173,7 +174,7 @@ func (db *DB) Close() error {
 		db.stop()
 		db.background.Wait()
 		clean, err := db.writer.close()
-		db.hub.close()
+		db.hub.Close()
 		err = errors.Join(err, db.read.Close())
 		if clean && err == nil {
 			if e := os.Remove(filepath.Join(db.dir, openName)); !errors.Is(e, fs.ErrNotExist) {

@@ -10,6 +10,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/tail"
 	"parley/orchestrator/wirelog"
 )
 
@@ -50,7 +51,7 @@ type writer struct {
 	seq       int64
 	group     int                   // ops in the last transaction
 	keys      [2]keys               // of conversations and runs
-	failed    *failures             // runs that miss an event
+	failed    *tail.Failures        // runs that miss an event
 	events    []*orchestrator.Event // of the open transaction
 	pending   map[string]statement  // rows of the open transaction that are written once, as they are at its end
 	order     []string              // keys of pending
@@ -66,7 +67,7 @@ type writer struct {
 
 func startWriter(db *DB, c *conn, head int64) (*writer, error) {
 	w := &writer{
-		db: db, c: c, began: time.Now(), seq: head, failed: newFailures(),
+		db: db, c: c, began: time.Now(), seq: head, failed: tail.NewFailures(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), pending: map[string]statement{},
 		ballast:   newBallast(db.dir),
 		wireBytes: wirelog.MaxBytes,
@@ -89,7 +90,7 @@ func (w *writer) push(o *op) {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
-		o.finish(errClosed)
+		o.finish(tail.ErrClosed)
 		return
 	}
 	w.queue = append(w.queue, o)
@@ -122,8 +123,6 @@ func (o *op) finish(err error) {
 		o.batch.release()
 	}
 }
-
-var errClosed = &a2a.Error{Kind: a2a.KindUnavailable, Message: "Parley is shutting down."}
 
 // close stops taking ops, stores those it has, and closes the connection.
 func (w *writer) close() (clean bool, err error) {
@@ -262,12 +261,12 @@ func (w *writer) commit(ops []*op) {
 		return
 	}
 	if err == nil {
-		w.db.hub.publish(w.events, w.seq)
+		w.db.hub.Publish(w.events, w.seq)
 	}
 	for _, o := range ops {
-		w.failed.note(o)
+		w.note(o)
 		if o.err == nil && o.batch != nil {
-			w.db.hub.changed(o.batch.changes)
+			w.db.hub.Changed(o.batch.changes)
 		}
 		if o.err == nil && o.after != nil {
 			o.after()
@@ -275,7 +274,7 @@ func (w *writer) commit(ops []*op) {
 		o.finish(o.err)
 	}
 	// What the callers keep of their own is there when others come to ask for it.
-	w.db.hub.wake()
+	w.db.hub.Wake()
 }
 
 // try runs one transaction. An op that was refused without a trace has its err set; any other failure is returned, and
@@ -308,17 +307,17 @@ func (w *writer) try(ops []*op) (err error) {
 		case o.do != nil:
 			err = o.do(w.c)
 		default:
-			if o.err = w.failed.check(o); o.err != nil {
+			if o.err = w.check(o); o.err != nil {
 				break
 			}
 			if o.err = o.batch.fault; o.err != nil {
-				w.failed.note(o)
+				w.note(o)
 				break
 			}
 			err = w.write(o)
 			if errors.Is(err, orchestrator.ErrDuplicate) {
 				o.err, err = err, nil
-				w.failed.note(o)
+				w.note(o)
 			}
 		}
 		if err != nil {
@@ -326,7 +325,7 @@ func (w *writer) try(ops []*op) (err error) {
 		}
 		if o.err == nil {
 			written = true
-			w.failed.clear(o)
+			w.clear(o)
 		}
 	}
 	if !written {
@@ -341,6 +340,41 @@ func (w *writer) try(ops []*op) (err error) {
 	}
 	_, err = w.c.exec(`COMMIT`)
 	return err
+}
+
+// runs yields the runs that an op has events of.
+func (o *op) runs(yield func(string) bool) {
+	if o.batch == nil {
+		return
+	}
+	for i := range o.batch.events {
+		if !yield(o.batch.events[i].RunID) {
+			return
+		}
+	}
+}
+
+// check refuses an op that follows one that failed. A caller that waits knows what failed and may go on.
+func (w *writer) check(o *op) error {
+	if o.wait || w.failed.Empty() {
+		return nil
+	}
+	return w.failed.Check(o.runs)
+}
+
+// clear lets runs go on after a Write that succeeds.
+func (w *writer) clear(o *op) {
+	if o.wait && !w.failed.Empty() {
+		w.failed.Clear(o.runs)
+	}
+}
+
+// note remembers that an op failed. A duplicate that its caller waited for had nothing in flight behind it.
+func (w *writer) note(o *op) {
+	if o.err == nil || o.wait && errors.Is(o.err, orchestrator.ErrDuplicate) {
+		return
+	}
+	w.failed.Note(o.runs, o.err)
 }
 
 // write carries out one batch. ErrDuplicate is returned before anything is written.

@@ -1,4 +1,7 @@
-package sqlite
+// Package tail is what a store keeps of its log in memory: the newest events, for all who follow it. A follower is a
+// cursor. It never delays the writer or another follower, and what it holds is bounded: near the end of the log it shares
+// the events with all others, further behind it reads pages from the store.
+package tail
 
 import (
 	"context"
@@ -8,6 +11,7 @@ import (
 	"sort"
 	"sync"
 
+	"parley/a2a"
 	"parley/orchestrator"
 )
 
@@ -20,26 +24,27 @@ const (
 // keptChanges bounds the hints that wait for one reader of Changes; more are lost.
 const keptChanges = 1024
 
-// stream names the events of a run or of a conversation.
-type stream struct {
-	of streamKind
-	id string
+// Stream names the events of a run, or of a conversation.
+type Stream struct {
+	Conversation bool
+	ID           string
 }
 
-type streamKind uint8
+// Page reads the events of a stream with Seq > after from the store, oldest first; more says that there may be others
+// behind them.
+type Page func(ctx context.Context, s Stream, after int64) (page []*orchestrator.Event, more bool, err error)
 
-const (
-	ofRun streamKind = iota
-	ofConversation
-)
+// ErrClosed ends those who follow a store that is closed.
+var ErrClosed = &a2a.Error{Kind: a2a.KindUnavailable, Message: "Parley is shutting down."}
 
-// hub hands committed events to those who follow, without ever waiting for one of them.
-type hub struct {
+// Hub hands committed events to those who follow, without ever waiting for one of them.
+type Hub struct {
 	mu       sync.Mutex
 	closed   bool
 	head     int64 // of the last group that was published
 	recent   tail  // of the whole log, so that who starts to follow near its end need not read the file
-	tails    map[stream]*tail
+	tails    map[Stream]*tail
+	births   int64   // tails made so far
 	grown    []*tail // since the last wake
 	watchers map[*watcher]struct{}
 }
@@ -49,13 +54,14 @@ type tail struct {
 	events    []*orchestrator.Event
 	from      int64
 	bytes     int
+	born      int64 // Hub.births
 	followers []*follower
 }
 
 // follower is woken when its tail grew.
 type follower struct {
-	h    *hub
-	s    stream
+	h    *Hub
+	s    Stream
 	t    *tail
 	wake chan struct{}
 }
@@ -67,8 +73,16 @@ type watcher struct {
 	wake    chan struct{}
 }
 
-func newHub(head int64) *hub {
-	return &hub{head: head, recent: tail{from: head}, tails: map[stream]*tail{}, watchers: map[*watcher]struct{}{}}
+// New makes a hub of a log whose newest event is head.
+func New(head int64) *Hub {
+	return &Hub{head: head, recent: tail{from: head}, tails: map[Stream]*tail{}, watchers: map[*watcher]struct{}{}}
+}
+
+// Head returns the Seq of the newest event that is published.
+func (h *Hub) Head() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head
 }
 
 // add appends an event. The slices handed out before are not touched: they end before it.
@@ -95,8 +109,8 @@ func (t *tail) after(seq int64) (events []*orchestrator.Event, ok bool) {
 	return slices.Clip(t.events[i:]), true
 }
 
-// publish makes committed events visible. Those who wait for them are woken later.
-func (h *hub) publish(events []*orchestrator.Event, head int64) {
+// Publish makes committed events visible. Those who wait for them are woken later.
+func (h *Hub) Publish(events []*orchestrator.Event, head int64) {
 	if len(events) == 0 {
 		return
 	}
@@ -108,27 +122,62 @@ func (h *hub) publish(events []*orchestrator.Event, head int64) {
 		if len(h.tails) == 0 {
 			continue
 		}
-		if t := h.tails[stream{ofRun, e.RunID}]; t != nil {
+		if t := h.tails[Stream{ID: e.RunID}]; t != nil {
 			h.grow(t, e)
 		}
 		if e.ConversationID == "" {
 			continue
 		}
-		if t := h.tails[stream{ofConversation, e.ConversationID}]; t != nil {
+		if t := h.tails[Stream{true, e.ConversationID}]; t != nil {
 			h.grow(t, e)
 		}
 	}
 }
 
-func (h *hub) grow(t *tail, e *orchestrator.Event) {
+// Followed returns the streams that are followed now, and a mark of this moment for PublishFollowed.
+func (h *Hub) Followed() (runs, conversations []string, mark int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.tails {
+		if s.Conversation {
+			conversations = append(conversations, s.ID)
+		} else {
+			runs = append(runs, s.ID)
+		}
+	}
+	return runs, conversations, h.births
+}
+
+// PublishFollowed makes visible what others wrote up to head: events has those of the streams that were followed at the
+// mark, and may be without all the rest. Who began to follow since reads up to head from the store.
+func (h *Hub) PublishFollowed(mark int64, events []*orchestrator.Event, head int64) {
+	h.Publish(events, head)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head = max(h.head, head)
+	h.recent.restart(head)
+	for _, t := range h.tails {
+		if t.born > mark {
+			t.restart(head)
+			if n := len(h.grown); n == 0 || h.grown[n-1] != t {
+				h.grown = append(h.grown, t)
+			}
+		}
+	}
+}
+
+// restart forgets all events: up to seq they are in the store.
+func (t *tail) restart(seq int64) { t.events, t.bytes, t.from = nil, 0, seq }
+
+func (h *Hub) grow(t *tail, e *orchestrator.Event) {
 	t.add(e)
 	if n := len(h.grown); n == 0 || h.grown[n-1] != t {
 		h.grown = append(h.grown, t)
 	}
 }
 
-// wake wakes those whose events were published since the last time.
-func (h *hub) wake() {
+// Wake wakes those whose events were published since the last time.
+func (h *Hub) Wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.grown {
@@ -148,7 +197,7 @@ func (t *tail) notify() {
 }
 
 // follow begins to follow a stream, for a reader that has everything up to seq.
-func (h *hub) follow(s stream, seq int64) *follower {
+func (h *Hub) follow(s Stream, seq int64) *follower {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.tails[s]
@@ -160,6 +209,8 @@ func (h *hub) follow(s stream, seq int64) *follower {
 				t.add(e)
 			}
 		}
+		h.births++
+		t.born = h.births
 		h.tails[s] = t
 	}
 	f := &follower{h: h, s: s, t: t, wake: make(chan struct{}, 1)}
@@ -167,11 +218,11 @@ func (h *hub) follow(s stream, seq int64) *follower {
 	return f
 }
 
-func (s stream) holds(e *orchestrator.Event) bool {
-	if s.of == ofConversation {
-		return e.ConversationID == s.id
+func (s Stream) holds(e *orchestrator.Event) bool {
+	if s.Conversation {
+		return e.ConversationID == s.ID
 	}
-	return e.RunID == s.id
+	return e.RunID == s.ID
 }
 
 func (f *follower) leave() {
@@ -192,8 +243,8 @@ func (f *follower) next(seq int64) (events []*orchestrator.Event, from int64, ok
 	return events, f.t.from, ok, f.h.closed
 }
 
-// erased drops the events of streams that are no more.
-func (h *hub) erased(gone func(*orchestrator.Event) bool) {
+// Erased drops the events of streams that are no more.
+func (h *Hub) Erased(gone func(*orchestrator.Event) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range append(slices.Collect(maps.Values(h.tails)), &h.recent) {
@@ -205,8 +256,8 @@ func (h *hub) erased(gone func(*orchestrator.Event) bool) {
 	}
 }
 
-// changed tells the readers of Changes.
-func (h *hub) changed(changes []orchestrator.Change) {
+// Changed tells the readers of Changes.
+func (h *Hub) Changed(changes []orchestrator.Change) {
 	if len(changes) == 0 {
 		return
 	}
@@ -226,8 +277,8 @@ func (h *hub) changed(changes []orchestrator.Change) {
 	}
 }
 
-// close ends all followers and watchers.
-func (h *hub) close() {
+// Close ends all followers and watchers.
+func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -242,10 +293,9 @@ func (h *hub) close() {
 	}
 }
 
-// Changes yields hints of what changed until ctx is done or the store is closed.
-func (db *DB) Changes(ctx context.Context) iter.Seq[orchestrator.Change] {
+// Changes yields hints of what changed until ctx is done or the hub is closed.
+func (h *Hub) Changes(ctx context.Context) iter.Seq[orchestrator.Change] {
 	return func(yield func(orchestrator.Change) bool) {
-		h := db.hub
 		w := &watcher{known: map[orchestrator.Change]bool{}, wake: make(chan struct{}, 1)}
 		h.mu.Lock()
 		h.watchers[w] = struct{}{}
