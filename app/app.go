@@ -56,6 +56,7 @@ type App struct {
 	control  *http.Server
 
 	// Only when serving.
+	login    *guard.Login
 	drain    *guard.Drain
 	sessions *guard.Sessions
 	site     *frontend.Site
@@ -77,6 +78,12 @@ type Ready struct {
 	GRPC string // host:port, "" where it is off
 	Demo string
 	Data string
+}
+
+// At is UI, at another page than the first.
+func (r *Ready) At(path string) string {
+	base, token, _ := strings.Cut(r.UI, "#")
+	return base + strings.TrimPrefix(path, "/") + "#" + token
 }
 
 // String is the ready line.
@@ -115,6 +122,12 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 			err = errors.Join(err, a.Close(ctx))
 		}
 	}()
+	if a.login, err = guard.OpenLogin(a.data, cfg.Login); err != nil {
+		return nil, fmt.Errorf("PARLEY_LOGIN: %w", err)
+	}
+	if err := a.checkPage(); err != nil {
+		return nil, err
+	}
 	db, err := sqlite.Open(ctx, a.data, &sqlite.Options{Logger: a.log})
 	if err != nil {
 		return nil, err
@@ -206,10 +219,7 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if err := a.servePage(ui, scheme); err != nil {
 		return nil, err
 	}
-	var hosts []string
-	if u, err := url.Parse(a.cfg.PublicURL); err == nil && u.Host != "" {
-		hosts = []string{u.Host}
-	}
+	hosts := hostOf(a.cfg.PublicURL)
 	if a.cfg.OpenA2A {
 		a.log.Warn("--a2a-auth none: every program on this machine may call our own agent and the demo agents without a token")
 	}
@@ -224,18 +234,26 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if err := a.push.Resume(ctx); err != nil {
 		return nil, fmt.Errorf("the webhooks of callers could not be taken up: %w", err)
 	}
-	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig})
+	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig, Hosts: hostOf(a.cfg.PageURL)})
 	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, NoPages: true, Refuse: refuseCall})
 	if rpc != nil {
 		a.ready.GRPC = rpc.Addr().String()
 		a.serveGRPC(rpc, tlsConfig, hosts)
 	}
 	ui, in, rpc = nil, nil, nil
-	a.ready.UI = a.link()
+	a.ready.UI = a.link("")
 	a.serving.Store(true)
 	go debug.FreeOSMemory() // what the start took and nobody needs any more
 	a.log.Info("ready", "a2a", a.ready.A2A, "grpc", a.ready.GRPC, "data", a.data, "version", a.cfg.Version)
 	return a.ready, nil
+}
+
+// hostOf is the host of an origin, nothing for none.
+func hostOf(origin string) []string {
+	if u, err := url.Parse(origin); err == nil && u.Host != "" {
+		return []string{u.Host}
+	}
+	return nil
 }
 
 // publicBase is the origin that our cards name.

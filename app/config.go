@@ -21,6 +21,8 @@ type Config struct {
 	Logger  *slog.Logger // nil discards
 
 	UI         string // listen address of the page; "" = DefaultUI, or the next free port
+	PageURL    string // under which browsers on other machines reach the page
+	Login      string // the passphrase that lets them in; "" = the one that is kept, see guard.Login
 	A2A        string // listen address for A2A clients; "" = DefaultA2A, or the next free port
 	GRPC       string // listen address for A2A clients over gRPC; "" = DefaultGRPC, or the next free port; "off" = none
 	OpenA2A    bool   // nobody on this machine needs a token for our own agent and the demo agents
@@ -82,9 +84,13 @@ func (c *Config) check() error {
 			continue
 		}
 		switch {
+		case l.flag == "--ui" && c.TLSCert == "":
+			return fmt.Errorf("--ui %s would show the page to other machines and needs --tls-cert and --tls-key, and a login: "+
+				"use a loopback address, or see parley help login", l.addr)
+		case l.flag == "--ui" && c.PageURL == "" && net.ParseIP(host).IsUnspecified():
+			return fmt.Errorf("--ui %s has no name of its own: say with --ui-url under which one browsers come", l.addr)
 		case l.flag == "--ui":
-			return fmt.Errorf("--ui %s would show the page to other machines, which needs a login that this version does not have; "+
-				"use a loopback address", l.addr)
+			continue
 		case c.OpenA2A:
 			return fmt.Errorf("--a2a-auth none is for loopback addresses only, not %s", l.addr)
 		case c.TLSCert == "":
@@ -92,9 +98,11 @@ func (c *Config) check() error {
 				"behind a proxy use a loopback address and --public-url", l.flag, l.addr)
 		}
 	}
+	if c.PageURL != "" && !origin(c.PageURL) {
+		return fmt.Errorf("--ui-url %s is no origin: want https://host", c.PageURL)
+	}
 	if c.PublicURL != "" {
-		u, err := url.Parse(c.PublicURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		if !origin(c.PublicURL) {
 			return fmt.Errorf("--public-url %s is no origin: want https://host", c.PublicURL)
 		}
 		if c.OpenA2A {
@@ -102,6 +110,22 @@ func (c *Config) check() error {
 		}
 	}
 	return nil
+}
+
+// checkPage refuses to show the page to other machines without a login.
+func (a *App) checkPage() error {
+	host, _, err := net.SplitHostPort(a.cfg.UI)
+	if err != nil || loopback(host) || a.login.On() {
+		return nil
+	}
+	return fmt.Errorf("--ui %s would show the page to other machines, and there is no login: set a passphrase first with parley login set", a.cfg.UI)
+}
+
+// origin reports whether s is the origin of a web address.
+func origin(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&
+		strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""
 }
 
 func loopback(host string) bool {

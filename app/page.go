@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"parley/app/guard"
 	"parley/app/vault"
@@ -13,12 +14,15 @@ import (
 
 // servePage builds the page and what stands in front of it.
 func (a *App) servePage(ln net.Listener, scheme string) error {
-	sessions, err := guard.OpenSessions(a.data, ln.Addr(), &guard.SessionOptions{Logger: a.log})
+	sessions, err := guard.OpenSessions(a.data, ln.Addr(), &guard.SessionOptions{Login: a.login, Logger: a.log})
 	if err != nil {
 		return err
 	}
 	a.sessions = sessions
 	a.pageURL = scheme + "://" + ln.Addr().String() + "/"
+	if a.cfg.PageURL != "" {
+		a.pageURL = strings.TrimSuffix(a.cfg.PageURL, "/") + "/"
+	}
 	a.site = frontend.New(a.store, a.driver, a.registry, &frontend.Options{
 		Logger:      a.log,
 		Version:     a.cfg.Version,
@@ -31,10 +35,10 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 	return nil
 }
 
-// link is a fresh one-time link into the page.
-func (a *App) link() string {
+// link is a fresh one-time link to a page.
+func (a *App) link(path string) string {
 	token, _ := a.sessions.Token(linkLife)
-	return a.pageURL + "#token=" + token
+	return a.pageURL + strings.TrimPrefix(path, "/") + "#token=" + token
 }
 
 // listen serves h on ln, behind the guard.
@@ -48,4 +52,17 @@ func (a *App) listen(h http.Handler, ln net.Listener, o *guard.Options) {
 			a.failed <- fmt.Errorf("a listener failed: %w", err)
 		}
 	}()
+}
+
+// SetLogin keeps the passphrase that lets browsers on other machines in; "" forgets it. A running program goes by it at
+// once.
+func SetLogin(dir, passphrase string) error {
+	l, err := guard.OpenLogin(dir, "")
+	if err != nil {
+		return err
+	}
+	if passphrase == "" {
+		return l.Remove()
+	}
+	return l.Set(passphrase)
 }

@@ -68,13 +68,22 @@ func streamed[In any](f func(context.Context, In, func(any) error) error) verb {
 	}
 }
 
-func (a *App) openLink(context.Context, struct{}) (*orchestrator.Opened, error) {
+// OpenPage is the input of the verb "open".
+type OpenPage struct {
+	Path string // of one of our pages; "" = the start
+	Show bool   // bring the window to the front instead, where there is one
+}
+
+func (a *App) openLink(_ context.Context, o OpenPage) (*orchestrator.Opened, error) {
 	if !a.serving.Load() {
 		return nil, &orchestrator.Fault{
 			Kind: "not-serving", Where: orchestrator.WhereUs, What: "The page is not being served.", Do: "Start it: parley serve",
 		}
 	}
-	return &orchestrator.Opened{URL: a.link(), Expires: time.Now().Add(linkLife)}, nil
+	if o.Show && a.cfg.Shell != nil && a.cfg.Shell.Show(o.Path) == nil {
+		return &orchestrator.Opened{Shown: true}, nil
+	}
+	return &orchestrator.Opened{URL: a.link(o.Path), Expires: time.Now().Add(linkLife)}, nil
 }
 
 func (a *App) previewAgents(ctx context.Context, f FindAgent) ([]AgentInfo, error) {

@@ -102,4 +102,5 @@ func (s Secret) Reveal() string { return string(s) }
 type Opened struct {
 	URL     string
 	Expires time.Time
+	Shown   bool // instead: a window shows it
 }

@@ -83,14 +83,13 @@ func (e *env) root() *cobra.Command {
 			"itself.\nWithout a command it opens: as a window where it was built with one, else in the browser.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 	}
 	root.PersistentFlags().StringVar(&e.data, "data", "", "data `directory` (default: $PARLEY_DATA, else in the user's configuration directory)")
 	root.PersistentFlags().BoolVarP(&e.verbose, "verbose", "v", false, "log more")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
 	root.AddCommand(
 		e.serveCmd(), e.demoCmd(), e.openCmd(), e.agentsCmd(), e.sendCmd(), e.taskCmd(), e.tokenCmd(), e.pushCmd(), e.exportCmd(),
-		e.workflowCmd(), e.doctorCmd(), e.versionCmd(),
+		e.workflowCmd(), e.loginCmd(), e.doctorCmd(), e.versionCmd(),
 	)
 	e.launch(root)
 	return root

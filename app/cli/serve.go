@@ -17,6 +17,7 @@ import (
 	"parley/app"
 	"parley/app/desktop"
 	"parley/frontend/storybook"
+	"parley/orchestrator"
 )
 
 // drainTime is how long a server that was asked to stop lets its work end.
@@ -27,6 +28,7 @@ func (e *env) serverFlags(c *cobra.Command, demo bool) *serverOptions {
 	o := &serverOptions{}
 	f := c.Flags()
 	f.StringVar(&o.UI, "ui", "", "`address` of the page (default 127.0.0.1:7420, or the next free port; port 0 = any)")
+	f.StringVar(&o.PageURL, "ui-url", "", "`URL` under which browsers on other machines reach the page")
 	f.StringVar(&o.A2A, "a2a", "", "`address` for A2A clients (default 127.0.0.1:7421, or the next free port)")
 	f.StringVar(&o.GRPC, "grpc", "", "`address` for A2A clients over gRPC (default 127.0.0.1:7422, or the next free port), or off")
 	f.BoolVar(&o.demo, "demo", demo, "start the demo agents and register them")
@@ -54,6 +56,7 @@ func (e *env) config(o *serverOptions) (*app.Config, error) {
 	cfg := o.Config
 	cfg.Data, cfg.Version, cfg.Logger = dir, version(), e.logger()
 	cfg.EnvToken, cfg.Passphrase = os.Getenv("PARLEY_A2A_TOKEN"), os.Getenv("PARLEY_PASSPHRASE")
+	cfg.Login = os.Getenv("PARLEY_LOGIN")
 	switch o.auth {
 	case "token":
 	case "none":
@@ -74,7 +77,8 @@ func (e *env) serveCmd() *cobra.Command {
 		Long: "Serves until it is told to stop (SIGTERM or Ctrl-C drain, a second one ends it at once). When it is ready " +
 			"it prints one line on stdout:\n  ready ui=<link, good once> a2a=<url> data=<dir>\nThe environment variable " +
 			"PARLEY_A2A_TOKEN adds a token that reaches every agent, for a caller named env; PARLEY_PASSPHRASE locks the " +
-			"credentials of agents on a machine without a keychain.",
+			"credentials of agents on a machine without a keychain; PARLEY_LOGIN is the passphrase with which a browser " +
+			"on another machine is let in (parley login keeps one instead).",
 		Args: cobra.NoArgs,
 	}
 	o := e.serverFlags(c, false)
@@ -130,24 +134,21 @@ func notify(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // alreadyRunning says where the running program is to be found.
 func (e *env) alreadyRunning(ctx context.Context, dir string) error {
-	link, err := e.link(ctx, dir)
+	opened, err := e.link(ctx, dir, &app.OpenPage{})
 	if err != nil {
 		return &codedError{exitInUse, fmt.Errorf("%w, and it does not answer: %w", app.ErrRunning, err)}
 	}
-	return &codedError{exitInUse, fmt.Errorf("%w; open it at %s", app.ErrRunning, link)}
+	return &codedError{exitInUse, fmt.Errorf("%w; open it at %s", app.ErrRunning, opened.URL)}
 }
 
-// link asks the running program for a fresh one-time link to its page.
-func (e *env) link(ctx context.Context, dir string) (string, error) {
+// link asks the running program for a fresh one-time link to its page, or to show it.
+func (e *env) link(ctx context.Context, dir string, o *app.OpenPage) (*orchestrator.Opened, error) {
 	c, err := app.Dial(ctx, dir)
 	if err != nil {
-		return "", errors.New("Parley is not running; start it with: parley serve") //nolint:staticcheck // a name
+		return nil, errors.New("Parley is not running; start it with: parley serve") //nolint:staticcheck // a name
 	}
-	var opened struct{ URL string }
-	if err := c.Call(ctx, "open", struct{}{}, &opened); err != nil {
-		return "", err
-	}
-	return opened.URL, nil
+	opened := &orchestrator.Opened{}
+	return opened, c.Call(ctx, "open", o, opened)
 }
 
 func (e *env) openCmd() *cobra.Command {
@@ -159,15 +160,15 @@ func (e *env) openCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			link, err := e.link(cmd.Context(), dir)
+			opened, err := e.link(cmd.Context(), dir, &app.OpenPage{})
 			if err != nil {
 				return err
 			}
 			if printOnly {
-				fmt.Fprintln(e.stdout, link)
+				fmt.Fprintln(e.stdout, opened.URL)
 				return nil
 			}
-			e.browse(link)
+			e.browse(opened.URL)
 			return nil
 		},
 	}
@@ -175,24 +176,36 @@ func (e *env) openCmd() *cobra.Command {
 	return c
 }
 
-// launch makes `parley` alone open the program.
+// launch makes `parley` alone open the program, and `parley LINK` what a link of ours names.
 func (e *env) launch(root *cobra.Command) {
 	o := e.serverFlags(root, true)
-	root.RunE = func(cmd *cobra.Command, _ []string) error {
+	root.Args = cobra.MaximumNArgs(1)
+	root.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
+		path := ""
+		if len(args) == 1 {
+			var err error
+			if path, err = linked(args[0]); err != nil {
+				return &codedError{exitUsage, fmt.Errorf("%w; parley help lists the commands", err)}
+			}
+		}
 		cfg, err := e.config(o)
 		if err != nil {
 			return err
 		}
+		window := newWindow(cfg)
 		if desktop.Available {
-			cfg.Shell = shell{}
+			cfg.Shell = shell{window}
 		}
-		if link, err := e.link(ctx, cfg.Data); err == nil { // it runs already: show it
-			return e.show(ctx, link)
+		if opened, err := e.link(ctx, cfg.Data, &app.OpenPage{Path: path, Show: true}); err == nil { // it runs already: show it
+			if opened.Shown {
+				return nil
+			}
+			return e.show(ctx, window, opened.URL)
 		}
-		return e.serve(ctx, cfg, func(ctx context.Context, ready *app.Ready) error {
+		err = e.serve(ctx, cfg, func(ctx context.Context, ready *app.Ready) error {
 			fmt.Fprintln(e.stdout, ready)
-			if err := e.show(ctx, ready.UI); err != nil {
+			if err := e.show(ctx, window, ready.At(path)); err != nil {
 				return err
 			}
 			if desktop.Available {
@@ -200,13 +213,10 @@ func (e *env) launch(root *cobra.Command) {
 			}
 			return nil
 		})
-	}
-	run := root.RunE
-	root.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := run(cmd, args); !errors.Is(err, errClosed) {
-			return err
+		if errors.Is(err, errClosed) {
+			return nil
 		}
-		return nil
+		return err
 	}
 }
 
@@ -214,9 +224,9 @@ func (e *env) launch(root *cobra.Command) {
 var errClosed = errors.New("the window was closed")
 
 // show opens the page in the window, and returns when it is closed, or in the browser, and returns at once.
-func (e *env) show(ctx context.Context, link string) error {
+func (e *env) show(ctx context.Context, window *desktop.Window, link string) error {
 	if desktop.Available {
-		return desktop.Run(ctx, link, nil)
+		return window.Run(ctx, link)
 	}
 	e.browse(link)
 	return nil
@@ -228,22 +238,17 @@ func (e *env) browse(link string) {
 	fmt.Fprintf(e.stderr, "\n  Parley is at  %s\n  (the link is good once; another one: parley open)\n\n", link)
 }
 
-// shell does for the page in the window what a web view cannot.
-type shell struct{}
-
-func (shell) OpenURL(address string) error { return openURL(address) }
-
-// SetTitle leaves the window its name.
-func (shell) SetTitle(string) {}
-
 // openURL gives an http address to the system's browser.
-func openURL(address string) error {
-	name, args := "xdg-open", []string{address}
+func openURL(address string) error { return openPath(address) }
+
+// openPath gives an address or a folder to whatever the system opens it with.
+func openPath(what string) error {
+	name, args := "xdg-open", []string{what}
 	switch runtime.GOOS {
 	case "darwin":
 		name = "open"
 	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", what}
 	default:
 		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 			return errors.New("there is no display to open it on")
@@ -251,7 +256,7 @@ func openURL(address string) error {
 	}
 	cmd := exec.Command(name, args...)
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("the browser could not be opened: %w", err)
+		return fmt.Errorf("it could not be opened: %w", err)
 	}
 	go func() { _ = cmd.Wait() }()
 	return nil

@@ -6,11 +6,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,45 +23,79 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/options"
 	"github.com/wailsapp/wails/v2/pkg/options/assetserver"
 	"github.com/wailsapp/wails/v2/pkg/options/linux"
+	"github.com/wailsapp/wails/v2/pkg/options/mac"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
 // Available tells whether this build has a window.
 const Available = true
 
-// Run opens a window on url, a page of the loopback server, and returns when the person closed it, the process is asked
-// to end (Run takes these signals over), or ctx is done. It must be called on the main goroutine, once.
-func Run(ctx context.Context, url string, o *Options) error {
-	if o == nil {
-		o = &Options{}
+// Window is the window of the program. Its methods may be called at any time from any goroutine; before it is open, and
+// after it was closed, they return ErrNone.
+type Window struct {
+	o       Options
+	closing atomic.Bool // closing a window twice crashes
+
+	mu   sync.Mutex
+	ctx  context.Context // of the open window
+	base *url.URL        // of the server whose pages it shows
+	zoom float64
+	told map[string]string // pages to go to, by notification
+}
+
+// New returns a window that is not open.
+func New(o *Options) *Window {
+	w := &Window{zoom: 1, told: map[string]string{}}
+	if o != nil {
+		w.o = *o
 	}
-	abandon := o.Abandon
-	if abandon == nil {
-		abandon = func() { os.Exit(1) }
+	if w.o.Logger == nil {
+		w.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if w.o.Abandon == nil {
+		w.o.Abandon = func() { os.Exit(1) }
+	}
+	return w
+}
+
+// Run opens the window on start, a page of the loopback server, and returns when the person closed it, the process is
+// asked to end (Run takes these signals over), or ctx is done. It must be called on the main goroutine, once.
+func (w *Window) Run(ctx context.Context, start string) error {
+	base, err := url.Parse(start)
+	if err != nil {
+		return fmt.Errorf("open the window: %w", err)
 	}
 	// WebKit draws nothing at all with some graphics drivers unless this is set before it starts.
 	if _, set := os.LookupEnv("WEBKIT_DISABLE_DMABUF_RENDERER"); !set {
 		os.Setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
-
+	at, known := readPlace(w.o.Place)
+	state := options.Normal
+	if at.Maximised {
+		state = options.Maximised
+	}
 	closed := make(chan struct{})
 	defer close(closed)
-	var closing atomic.Bool // closing a window twice crashes
-	err := wails.Run(&options.App{
-		Title:                    cmp.Or(o.Title, "Parley"),
-		Width:                    1280,
-		Height:                   860,
-		MinWidth:                 380,
-		MinHeight:                480,
-		AssetServer:              &assetserver.Options{Handler: jump(url)},
+	err = wails.Run(&options.App{
+		Title:                    cmp.Or(w.o.Title, "Parley"),
+		Width:                    at.Width,
+		Height:                   at.Height,
+		MinWidth:                 least.Width,
+		MinHeight:                least.Height,
+		WindowStartState:         state,
+		AssetServer:              &assetserver.Options{Handler: jump(start)},
+		Menu:                     w.menu(),
 		Linux:                    &linux.Options{WebviewGpuPolicy: linux.WebviewGpuPolicyNever, ProgramName: "parley"},
+		Mac:                      &mac.Options{OnUrlOpen: w.link},
 		EnableDefaultContextMenu: true, // copy and paste by the mouse
-		Logger:                   logs{cmp.Or(o.Logger, slog.New(slog.DiscardHandler))},
-		OnBeforeClose: func(context.Context) (prevent bool) {
-			closing.Store(true)
+		Logger:                   logs{w.o.Logger},
+		OnBeforeClose: func(window context.Context) (prevent bool) {
+			w.closing.Store(true)
+			w.keepPlace(window)
 			return false
 		},
 		OnStartup: func(window context.Context) {
+			w.opened(window, base, at, known)
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // Wails would close the window, too
 			ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 			select {
@@ -68,13 +105,19 @@ func Run(ctx context.Context, url string, o *Options) error {
 			case <-ctx.Done():
 				stop() // another one ends the process at once
 			}
-			if closing.Swap(true) {
+			if w.closing.Swap(true) {
 				return
 			}
-			last := time.AfterFunc(cmp.Or(o.Grace, 5*time.Second), abandon)
+			last := time.AfterFunc(cmp.Or(w.o.Grace, 5*time.Second), w.o.Abandon)
 			runtime.Quit(window)
 			<-closed
 			last.Stop()
+		},
+		OnShutdown: func(window context.Context) {
+			w.mu.Lock()
+			w.ctx = nil
+			w.mu.Unlock()
+			runtime.CleanupNotifications(window)
 		},
 	})
 	if err != nil {
@@ -83,14 +126,174 @@ func Run(ctx context.Context, url string, o *Options) error {
 	return nil
 }
 
+// opened takes note of the open window, and puts it where it was.
+func (w *Window) opened(window context.Context, base *url.URL, at place, known bool) {
+	w.mu.Lock()
+	w.ctx, w.base = window, base
+	w.mu.Unlock()
+	if err := runtime.InitializeNotifications(window); err != nil {
+		w.o.Logger.Info("the desktop shows no notifications", "err", err)
+	} else {
+		runtime.OnNotificationResponse(window, w.answered)
+	}
+	if !known || at.Maximised {
+		return
+	}
+	if screens, err := runtime.ScreenGetAll(window); err == nil {
+		for _, s := range screens {
+			if s.IsCurrent {
+				at = at.within(s.Size.Width, s.Size.Height)
+			}
+		}
+	}
+	runtime.WindowSetPosition(window, at.X, at.Y)
+}
+
+// keepPlace remembers where the window is.
+func (w *Window) keepPlace(window context.Context) {
+	if w.o.Place == "" {
+		return
+	}
+	at, _ := readPlace(w.o.Place)
+	if at.Maximised = runtime.WindowIsMaximised(window); !at.Maximised && runtime.WindowIsNormal(window) {
+		at.X, at.Y = runtime.WindowGetPosition(window)
+		at.Width, at.Height = runtime.WindowGetSize(window)
+	}
+	if err := at.write(w.o.Place); err != nil {
+		w.o.Logger.Info("the place of the window was not kept", "err", err)
+	}
+}
+
+// open returns the open window, and the server it shows.
+func (w *Window) open() (context.Context, *url.URL, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx == nil || w.closing.Load() {
+		return nil, nil, ErrNone
+	}
+	return w.ctx, w.base, nil
+}
+
+// SetTitle names the window.
+func (w *Window) SetTitle(title string) {
+	if ctx, _, err := w.open(); err == nil {
+		runtime.WindowSetTitle(ctx, title)
+	}
+}
+
+// Show brings the window to the front and goes to a page of ours; "" stays where it is.
+func (w *Window) Show(path string) error {
+	ctx, _, err := w.open()
+	if err != nil {
+		return err
+	}
+	runtime.WindowUnminimise(ctx)
+	runtime.WindowShow(ctx)
+	if path != "" {
+		w.goTo(path)
+	}
+	return nil
+}
+
+func (w *Window) goTo(path string) {
+	if ctx, base, err := w.open(); err == nil {
+		runtime.WindowExecJS(ctx, "location.assign("+quoted(inside(base, path))+")")
+	}
+}
+
+// link shows what a link that the system hands over means.
+func (w *Window) link(link string) {
+	if w.o.Link != nil {
+		_ = w.Show(w.o.Link(link)) // there is one: it was handed the link
+	}
+}
+
+// Notify shows a notification of the desktop. A click on it shows the window at path.
+func (w *Window) Notify(id, title, body, path string) error {
+	ctx, _, err := w.open()
+	if err != nil {
+		return err
+	}
+	if !runtime.IsNotificationAvailable(ctx) {
+		return errors.New("the desktop shows no notifications")
+	}
+	w.mu.Lock()
+	if len(w.told) > 1000 { // nobody clicks on those any more
+		clear(w.told)
+	}
+	w.told[id] = path
+	w.mu.Unlock()
+	return runtime.SendNotification(ctx, runtime.NotificationOptions{ID: id, Title: title, Body: body})
+}
+
+// answered goes where a notification that was clicked leads.
+func (w *Window) answered(r runtime.NotificationResult) {
+	if r.Error != nil {
+		w.o.Logger.Info("a notification failed", "err", r.Error)
+		return
+	}
+	w.mu.Lock()
+	path := w.told[r.Response.ID]
+	delete(w.told, r.Response.ID)
+	w.mu.Unlock()
+	_ = w.Show(path) // there is one: it showed the notification
+}
+
+// AskSave asks where a file of that name is to be saved; "" when the person would rather not.
+func (w *Window) AskSave(name string) (string, error) {
+	ctx, _, err := w.open()
+	if err != nil {
+		return "", err
+	}
+	return runtime.SaveFileDialog(ctx, runtime.SaveDialogOptions{DefaultFilename: name, CanCreateDirectories: true})
+}
+
+// do carries out what a menu says.
+func (w *Window) do(a Action) {
+	ctx, _, err := w.open()
+	if err != nil {
+		return
+	}
+	switch a {
+	case Reload:
+		runtime.WindowExecJS(ctx, "location.reload()")
+	case Fullscreen:
+		if runtime.WindowIsFullscreen(ctx) {
+			runtime.WindowUnfullscreen(ctx)
+		} else {
+			runtime.WindowFullscreen(ctx)
+		}
+	case Quit:
+		runtime.Quit(ctx)
+	case ZoomIn, ZoomOut, ZoomReset:
+		w.mu.Lock()
+		switch a {
+		case ZoomIn:
+			w.zoom = min(w.zoom+0.1, 3)
+		case ZoomOut:
+			w.zoom = max(w.zoom-0.1, 0.5)
+		default:
+			w.zoom = 1
+		}
+		zoom := w.zoom
+		w.mu.Unlock()
+		runtime.WindowExecJS(ctx, fmt.Sprintf("document.documentElement.style.zoom=%q", fmt.Sprintf("%.1f", zoom)))
+	}
+}
+
 // jump is the page the window starts on. It leaves for the server by script: a redirect of the asset server is not
 // followed, and an address to start from cannot be given.
-func jump(url string) http.Handler {
-	quoted, _ := json.Marshal(url) // escapes <, > and & too: safe inside a script element
+func jump(address string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintf(w, "<!doctype html><title>Parley</title><script>location.replace(%s)</script>", quoted)
+		fmt.Fprintf(w, "<!doctype html><title>Parley</title><script>location.replace(%s)</script>", quoted(address))
 	})
+}
+
+// quoted is s as a literal of JavaScript, safe inside a script element too: <, > and & are escaped.
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // a string
+	return string(b)
 }
 
 // logs passes what Wails has to say to our log.

@@ -10,7 +10,25 @@ import (
 // Available tells whether this build has a window.
 const Available = false
 
+// Window is never open in this build.
+type Window struct{}
+
+// New returns a window that cannot be opened.
+func New(*Options) *Window { return &Window{} }
+
 // Run reports that this build has no window.
-func Run(context.Context, string, *Options) error {
+func (*Window) Run(context.Context, string) error {
 	return errors.New("this build has no window: open the address in a browser, or build with \"make desktop\"")
 }
+
+// SetTitle does nothing.
+func (*Window) SetTitle(string) {}
+
+// Show returns ErrNone.
+func (*Window) Show(string) error { return ErrNone }
+
+// Notify returns ErrNone.
+func (*Window) Notify(_, _, _, _ string) error { return ErrNone }
+
+// AskSave returns ErrNone.
+func (*Window) AskSave(string) (string, error) { return "", ErrNone }

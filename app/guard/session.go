@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -22,7 +23,7 @@ import (
 	"time"
 )
 
-// Sessions opens the pages to a browser that presents a one-time link, and to no other.
+// Sessions opens the pages to a browser that presents a one-time link, or the passphrase of Login, and to no other.
 //
 // A browser without a session gets a 401 page, whose script posts the token it finds after the # of the address to
 // /session and goes on to the page. The token never reaches a log, a Referer or the browser's history. A session is a
@@ -39,6 +40,7 @@ type Sessions struct {
 // SessionOptions of OpenSessions. The zero value of a field means the default that its comment gives.
 type SessionOptions struct {
 	Life   time.Duration    // of a session that is not used: 30 days
+	Login  *Login           // lets browsers in by a passphrase, too; nil: only links do
 	Public []string         // paths open to everybody; one that ends in / opens what is under it. None
 	Now    func() time.Time // time.Now
 	Logger *slog.Logger     // nil discards
@@ -134,7 +136,7 @@ func (s *Sessions) public(asked string) bool {
 }
 
 // maxTokenBody is more than a request with a token needs.
-const maxTokenBody = 1 << 10
+const maxTokenBody = 8 << 10
 
 // enter exchanges a one-time token for a session. SameOrigin stands before it, so that another site cannot use up the
 // attempts of the person.
@@ -147,13 +149,21 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var body struct {
-		Token string `json:"token"`
+		Token      string `json:"token"`
+		Passphrase string `json:"passphrase"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTokenBody)).Decode(&body); err != nil {
 		refuse(w, r, http.StatusBadRequest, "This is not a token.")
 		return
 	}
-	if !s.launch.take(body.Token) {
+	if body.Passphrase != "" && s.o.Login.On() {
+		if !s.o.Login.check(body.Passphrase) {
+			s.failures.add(source(r), sha256.Sum256([]byte(rand.Text())))
+			s.o.Logger.WarnContext(r.Context(), "a wrong passphrase was presented", "from", source(r))
+			refuse(w, r, http.StatusUnauthorized, "This is not the passphrase.")
+			return
+		}
+	} else if !s.launch.take(body.Token) {
 		// Every attempt counts: a number in place of the hash makes each a different one.
 		s.failures.add(source(r), sha256.Sum256([]byte(rand.Text())))
 		s.o.Logger.WarnContext(r.Context(), "a wrong or used link was presented", "from", source(r))
@@ -190,6 +200,9 @@ func (s *Sessions) unknown(w http.ResponseWriter, r *http.Request) {
 	page, err := static.ReadFile("static/enter.html")
 	if err != nil {
 		panic(err) // it is part of the program
+	}
+	if s.o.Login.On() {
+		page = bytes.Replace(page, []byte("<html "), []byte("<html data-login "), 1)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

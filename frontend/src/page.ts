@@ -120,8 +120,10 @@ function tell(path: string, fields: Record<string, string>): void {
 	void fetch(path, { method: "POST", body: new URLSearchParams(fields) });
 }
 
-/** titled names the page, and the window where it is our own. */
-function titled(title: string): void {
+/** titled names the page, and the window where it is our own; before it goes how many asks wait. */
+export function titled(title: string): void {
+	const n = byId("asking")?.textContent?.trim();
+	title = (n ? `(${n}) ` : "") + title.replace(/^\(\d+\) /, "");
 	if (title === document.title) return;
 	document.title = title;
 	if (native) tell("/title", { title });
