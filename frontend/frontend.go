@@ -31,6 +31,7 @@ type Options struct {
 	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
 	Fleeting    bool                     // credentials are kept in memory only: the forms for them say so
 	Demo        bool                     // demo agents are at hand: the welcome offers them
+	Inspector   orchestrator.Inspector   // nil: what it does is not offered
 	Now         func() time.Time         // nil = time.Now
 	Linger      time.Duration            // how long a conversation stays followed without a window; 0 = 30 s
 	Handle      map[string]http.Handler  // further patterns, such as the storybook's while developing
@@ -39,6 +40,8 @@ type Options struct {
 // Site is the page with all that is live in it.
 type Site struct {
 	store    orchestrator.Store
+	ledger   orchestrator.Ledger  // the store, where it is one
+	wire     orchestrator.WireLog // the store, where it is one
 	runner   orchestrator.Runner
 	registry orchestrator.Registry
 
@@ -57,6 +60,7 @@ type Site struct {
 	wg     sync.WaitGroup
 	lobby  *lobby
 	rooms  *rooms
+	boards *boards
 	opened atomic.Int64 // sockets
 	tongue atomic.Value // the code of the language that a page was last served in, a string
 	mux    http.Handler
@@ -65,6 +69,8 @@ type Site struct {
 // New returns the site over a store, a driver and a registry. Close ends it.
 func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestrator.Registry, opts *Options) *Site {
 	s := &Site{store: store, runner: runner, registry: registry}
+	s.ledger, _ = store.(orchestrator.Ledger)
+	s.wire, _ = store.(orchestrator.WireLog)
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -87,8 +93,11 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	s.found = &previews{now: s.now}
 	s.rooms = &rooms{site: s, open: map[string]*room{}}
 	s.lobby = newLobby(s)
+	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard})
 	s.mux = s.routes()
 	s.wg.Go(s.lobby.run)
+	s.wg.Go(s.boards.run)
+	s.wg.Go(s.notify)
 	return s
 }
 

@@ -28,6 +28,8 @@ type hello struct {
 	Room         string `json:"room"`
 	Seq          int64  `json:"seq"`
 	Bundle       string `json:"bundle"` // the script and the style it was drawn with; "" = do not care
+	Board        string `json:"board"`  // the address of the page, when it is one that is live by a board
+	Have         onPage `json:"have"`   // what it shows of that
 }
 
 // socket keeps a window live.
@@ -121,9 +123,15 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 			seq = -1
 		}
 	}
+	var live *liveBoard
+	if h.Board != "" {
+		if live = s.boards.get(h.Board); live != nil {
+			defer s.boards.put(live)
+		}
+	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	side := int64(0)
+	side, drawn := int64(0), int64(0)
 	for {
 		var roomWake <-chan struct{}
 		if room != nil {
@@ -155,11 +163,26 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 			}
 			continue
 		}
+		var boardWake <-chan struct{}
+		if live != nil {
+			var now *board
+			now, drawn, boardWake = live.since(drawn)
+			if now != nil {
+				if ops := now.since(h.Have); len(ops) > 0 {
+					if err := send((&frame{Ops: ops}).encode()); err != nil {
+						return err
+					}
+				}
+				h.Have = now.seen()
+				continue
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.ctx.Done():
 			return context.Cause(s.ctx)
+		case <-boardWake:
 		case <-roomWake:
 		case <-lobbyWake:
 		case <-ping.C:

@@ -20,6 +20,7 @@ type lobby struct {
 	mu    sync.Mutex
 	n     int64
 	html  string // of the bar
+	hints string // of the open asks
 	sick  string
 	frame []byte
 	wake  chan struct{}
@@ -119,16 +120,19 @@ func (l *lobby) draw(ctx context.Context) {
 	if side.Asking > 0 {
 		count = strconv.Itoa(side.Asking)
 	}
+	hints := draw(ctx, view.AskHints(side.Open))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if html == l.html && sick == l.sick {
+	if html == l.html && sick == l.sick && hints == l.hints {
 		return
 	}
-	l.html, l.sick = html, sick
+	l.html, l.sick, l.hints = html, sick, hints
 	l.n++
 	l.frame = (&frame{Ops: []op{
 		{"i", "chats", html},
 		{"i", "asking", count},
+		{"i", "asking-tab", count},
+		{"i", "asks", hints},
 		{"i", "sick", draw(ctx, view.Sick(sick))},
 		{"i", "held", draw(ctx, view.Held(sick != ""))},
 	}}).encode()

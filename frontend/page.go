@@ -259,12 +259,13 @@ func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
 		if n := len(side.Chats); n == 0 || side.Chats[n-1].Name != name {
 			side.Chats = append(side.Chats, view.ChatGroup{Name: name})
 		}
-		if c.State == orchestrator.ConversationAsking {
-			side.Asking++
-		}
 		g := &side.Chats[len(side.Chats)-1]
 		g.Chats = append(g.Chats, view.ChatLink{ID: c.ID, Title: titleOf(ctx, c), State: c.State})
 	}
+	if side.Open, err = s.askHints(ctx); err != nil {
+		return side, err
+	}
+	side.Asking = len(side.Open)
 	side.Agents, err = s.agents(ctx)
 	return side, err
 }

@@ -24,6 +24,9 @@ func (s *Site) routes() http.Handler {
 	page("POST /asks/{id}", s.answer)
 	page("GET /asks/{id}/links/{n}", s.askLink)
 
+	page("GET /inbox", s.inboxPage)
+	page("POST /inbox/mute/{agent}", s.muteAgent)
+
 	page("GET /agents", s.agentsPage)
 	page("GET /agents/{id}", s.agentPage)
 	page("POST /agents/{id}/remove", s.removeAgent)

@@ -4,8 +4,10 @@ import { live } from "./live";
 import { forms } from "./forms";
 import { composer } from "./composer";
 import { page } from "./page";
+import { inbox } from "./inbox";
 
 page();
+inbox();
 forms();
 composer();
 live();

@@ -1,5 +1,7 @@
 // One socket a window. It says where the page stands, gets what happened since, and after a break goes on from there.
+import { t } from "./words";
 import { apply, byId, type Op } from "./dom";
+import { board } from "./board";
 import { heard, scroller } from "./page";
 
 interface Frame { room?: string; seq?: number; last?: number; reload?: boolean; ops: Op[] }
@@ -44,21 +46,22 @@ export function live(): void {
 		clearTimeout(timer);
 		if (socket && socket.readyState < WebSocket.CLOSING) return;
 		const ws = (socket = new WebSocket(location.origin.replace(/^http/, "ws") + "/ws"));
-		ws.onopen = () => ws.send(JSON.stringify(at));
+		ws.onopen = () => ws.send(JSON.stringify({ ...at, ...board() }));
 		ws.onmessage = (e) => {
 			tries = 0;
-			show("on", "Live");
+			show("on", t("Live"));
 			take(JSON.parse(e.data) as Frame);
 		};
 		ws.onclose = () => {
 			if (socket !== ws) return;
-			show("off", "Connection lost, catching up");
+			show("off", t("Connection lost, catching up"));
 			// A session that has ended, or a chat that was deleted, says so in its own page.
 			if (tries > 1) fetch(location.href, { method: "HEAD" }).then((r) => (r.status === 401 || r.status === 404) && location.reload(), () => {});
 			timer = setTimeout(open, waits[Math.min(tries++, waits.length - 1)] * (0.75 + Math.random() / 2));
 		};
 	}
 
+	document.addEventListener("parley:again", () => { const ws = socket; socket = undefined; ws?.close(); open(); });
 	addEventListener("online", open);
 	addEventListener("pageshow", (e) => e.persisted && open());
 	addEventListener("pagehide", () => { const ws = socket; socket = undefined; ws?.close(); });

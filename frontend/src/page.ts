@@ -1,4 +1,5 @@
 // What only the browser knows: scroll, clocks, clipboard, drawers and dialogs.
+import { t } from "./words";
 import { all, apply, byId, say, type Op } from "./dom";
 
 /** scroller keeps the end in view while it is in view, and never otherwise. */
@@ -44,14 +45,14 @@ export function page(): void {
 	if (native) tell("/title", { title: document.title });
 }
 
-const skew = Date.now() - Number(document.body.dataset.now);
+export const skew = Date.now() - Number(document.body.dataset.now);
 
 function tick(): void {
 	const now = Date.now() - skew;
-	for (const t of all<HTMLElement>("[data-since]")) t.textContent = clock(now - Number(t.dataset.since));
-	for (const t of all<HTMLElement>("[data-age]")) {
-		const ms = Math.max(0, now - Number(t.dataset.age));
-		t.textContent = ms < 60_000 ? `${Math.floor(ms / 1000)} s` : clock(ms);
+	for (const el of all<HTMLElement>("[data-since]")) el.textContent = clock(now - Number(el.dataset.since));
+	for (const el of all<HTMLElement>("[data-age]")) {
+		const ms = Math.max(0, now - Number(el.dataset.age));
+		el.textContent = ms < 60_000 ? `${Math.floor(ms / 1000)} s` : clock(ms);
 	}
 }
 
@@ -158,7 +159,7 @@ function framed(e: Event): void {
 	if (!d.open || !d.dataset.frame || d.querySelector("iframe")) return;
 	const f = document.createElement("iframe");
 	f.src = d.dataset.frame;
-	f.title = d.querySelector(".name")?.textContent ?? "Document";
+	f.title = d.querySelector(".name")?.textContent ?? t("Document");
 	d.append(f);
 }
 
@@ -166,11 +167,11 @@ async function copy(el: HTMLElement): Promise<void> {
 	const text = el.dataset.copy || el.closest("figure")?.querySelector("code")?.textContent || "";
 	try {
 		await navigator.clipboard.writeText(text);
-		say("Copied");
+		say(t("Copied"));
 		const use = el.querySelector("use");
 		use?.setAttribute("href", "#i-check");
 		setTimeout(() => use?.setAttribute("href", "#i-copy"), 1200);
 	} catch {
-		say("The clipboard is not available here");
+		say(t("The clipboard is not available here"));
 	}
 }

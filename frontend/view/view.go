@@ -39,12 +39,13 @@ type Place struct {
 
 // Side is the bar of chats and agents.
 type Side struct {
-	Section string // "new", "search", "agents", "settings" or ""
+	Section string // "new", "search", "inbox", "agents", "tasks", "wire", "settings" or ""
 	Chat    string // the chat that is open
 	Chats   []ChatGroup
 	More    bool // there are older ones
 	Agents  []AgentLink
-	Asking  int // chats that wait for the person
+	Asking  int       // asks that wait for the person
+	Open    []AskHint // those asks
 }
 
 // ChatGroup is the chats of a day.
