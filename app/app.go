@@ -50,6 +50,8 @@ type App struct {
 	caller   *caller
 	registry *registry
 	driver   *local.Driver
+	library  *library
+	runner   *runner
 	tokens   *tokens
 	push     *a2aserver.PushSender
 	hooks    *hooks
@@ -162,6 +164,8 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		},
 	})
 	a.store.erasing = a.driver.Forget
+	a.library = newLibrary(a.store)
+	a.runner = &runner{a.driver, a.library}
 	if a.push, err = a.newPush(); err != nil {
 		return nil, err
 	}

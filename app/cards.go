@@ -27,7 +27,7 @@ func ownCard(base, grpc, version string, auth bool) *a2a.AgentCard {
 			Description: "Chooses among the agents its person approved by what their cards say, and carries the request out there.",
 			Tags:        []string{"orchestration", "routing", "agents"},
 			Examples:    []string{"Write a short article about tide tables", "Plan a trip to Bergen"},
-		}},
+		}, runWorkflow()},
 	}
 	publish(card, base, auth)
 	if grpc != "" {
@@ -39,10 +39,12 @@ func ownCard(base, grpc, version string, auth bool) *a2a.AgentCard {
 	return card
 }
 
-// extendedCard is the own card as a caller with a token sees it: with a skill for every agent that the token may reach.
-func extendedCard(own *a2a.AgentCard, agents []*orchestrator.Agent) *a2a.AgentCard {
+// extendedCard is the own card as a caller with a token sees it: with a skill for every workflow that is offered, and for
+// every agent that the token may reach.
+func extendedCard(own *a2a.AgentCard, workflows []offered, agents []*orchestrator.Agent) *a2a.AgentCard {
 	card := *own
 	card.Skills = slices.Clone(own.Skills)
+	withWorkflows(&card, workflows)
 	for _, g := range agents {
 		s := a2a.AgentSkill{ID: "agent-" + g.ID, Name: g.Name, Description: g.Name, Tags: []string{"agent"}}
 		if g.Card != nil {

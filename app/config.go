@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -63,6 +64,7 @@ type DemoServer interface {
 	http.Handler
 	Names() []string
 	Tasks(agent string) a2aserver.Tasks // nil when there is no such agent
+	Workflows() fs.FS                   // workflow files that work with the agents
 	Resume(context.Context) error       // before the first request
 	Close(context.Context) error
 }

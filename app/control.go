@@ -223,9 +223,9 @@ type (
 		Bytes []byte `json:"bytes"`
 	}
 
-	// Line is one line of a stream of `send` and `task subscribe`.
+	// Line is one line of a stream of `send`, `task subscribe` and `workflow run`.
 	Line struct {
-		Kind         string              `json:"kind"` // run, event, ask, end
+		Kind         string              `json:"kind"` // run, event, plan, ask, end
 		Run          string              `json:"run,omitempty"`
 		Conversation string              `json:"conversation,omitempty"`
 		Seq          int64               `json:"seq,omitempty"`
@@ -233,17 +233,7 @@ type (
 		Ask          *AskInfo            `json:"ask,omitempty"`
 		State        string              `json:"state,omitempty"`
 		RunFault     *orchestrator.Fault `json:"runFault,omitempty"`
-	}
-
-	// AskInfo is an open ask.
-	AskInfo struct {
-		ID      string                `json:"id"`
-		Kind    orchestrator.AskKind  `json:"kind"`
-		Agent   string                `json:"agent"`
-		Prompt  string                `json:"prompt"`
-		Schema  json.RawMessage       `json:"schema,omitempty"`
-		Choices []orchestrator.Choice `json:"choices,omitempty"`
-		Links   []orchestrator.Link   `json:"links,omitempty"`
+		Plan         *orchestrator.Plan  `json:"plan,omitempty"`
 	}
 
 	// AnswerTo answers an ask.
@@ -253,6 +243,8 @@ type (
 		Data    json.RawMessage `json:"data,omitempty"`
 		Choice  string          `json:"choice,omitempty"`
 		Decline bool            `json:"decline,omitempty"`
+		Typed   string          `json:"typed,omitempty"` // instead of the others: one line, read by the kind of the ask
+		Read    bool            `json:"read,omitempty"`  // Typed counts, also when it is empty
 	}
 
 	// TaskRef names a task: a run of ours, or with Agent a task of that agent.
@@ -269,6 +261,7 @@ type (
 		Agents      []string   `json:"agents"`
 		ReadOnly    bool       `json:"readOnly,omitempty"`
 		Credentials bool       `json:"credentials,omitempty"`
+		Workflows   bool       `json:"workflows,omitempty"`
 		RatePerMin  int        `json:"ratePerMin,omitempty"`
 		Created     time.Time  `json:"created,omitzero"`
 		Used        *time.Time `json:"used,omitempty"`

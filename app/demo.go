@@ -203,6 +203,10 @@ func (a *App) startDemo(ctx context.Context) error {
 			return fmt.Errorf("the demo agent %s could not be registered: %w", name, err)
 		}
 	}
+	err = a.library.demo(ctx, a.demo.agents.Workflows())
+	if err := a.unlessSick("the demo workflows", err); err != nil {
+		return fmt.Errorf("the demo workflows could not be kept: %w", err)
+	}
 	return nil
 }
 

@@ -280,7 +280,10 @@ func (a *App) pushTasks(scope string) a2aserver.Tasks {
 
 // tasks are the tasks of an agent, "" = our own, as outside callers see them.
 func (p *a2aPlane) tasks(agent string) a2aserver.Tasks {
-	t := allowed{runTasks{p.app.driver.Tasks(agent)}, p.app.tokens.readOnly}
+	t := allowed{runTasks: runTasks{p.app.driver.Tasks(agent)}, readOnly: p.app.tokens.readOnly}
+	if agent == "" {
+		t.launch = p.app.launchOf
+	}
 	if p.files.reach > thisMachine {
 		return outward{t, p.files, agent}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley/a2a"
 	"parley/a2aserver"
+	"parley/orchestrator"
 	"parley/orchestrator/local"
 )
 
@@ -20,11 +21,23 @@ func (t runTasks) Start(ctx context.Context, principal string, r *a2a.SendReques
 type allowed struct {
 	runTasks
 	readOnly func(principal string) bool
+
+	// launch reads what workflow a message asks for; nil where the agent is not our own.
+	launch func(ctx context.Context, principal string, r *a2a.SendRequest) (*orchestrator.Launch, error)
 }
 
 func (a allowed) Start(ctx context.Context, principal string, r *a2a.SendRequest) (a2aserver.Started, error) {
 	if a.readOnly(principal) {
 		return a2aserver.Started{}, errReadOnlyToken
+	}
+	if a.launch != nil {
+		switch l, err := a.launch(ctx, principal, r); {
+		case err != nil:
+			return a2aserver.Started{}, err
+		case l != nil:
+			s, err := a.runTasks.Launch(ctx, principal, r, l)
+			return a2aserver.Started(s), err
+		}
 	}
 	return a.runTasks.Start(ctx, principal, r)
 }

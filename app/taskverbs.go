@@ -17,7 +17,7 @@ func (a *App) send(ctx context.Context, m Message, out func(any) error) error {
 	for _, f := range m.Files {
 		say.Files = append(say.Files, a2a.Part{Kind: a2a.PartRaw, Raw: f.Bytes, Filename: f.Name, MediaType: f.Type})
 	}
-	run, err := a.driver.Say(ctx, say)
+	run, err := a.runner.Say(ctx, say)
 	switch {
 	case errors.Is(err, orchestrator.ErrNotFound) && m.Conversation != "":
 		return &orchestrator.Fault{
@@ -62,9 +62,8 @@ func (a *App) followRun(ctx context.Context, run string, out func(any) error) er
 						continue
 					}
 					asked[k.ID] = true
-					if err := out(Line{Kind: "ask", Run: run, Ask: &AskInfo{
-						ID: k.ID, Kind: k.Kind, Agent: k.AgentID, Prompt: k.Prompt, Schema: k.Schema, Choices: k.Choices, Links: k.Links,
-					}}); err != nil {
+					info := askInfo(k)
+					if err := out(Line{Kind: "ask", Run: run, Ask: &info}); err != nil {
 						return err
 					}
 				}
@@ -89,12 +88,6 @@ func (a *App) followRun(ctx context.Context, run string, out func(any) error) er
 		}
 	}
 	return ctx.Err()
-}
-
-func (a *App) answer(ctx context.Context, t AnswerTo) (struct{}, error) {
-	return struct{}{}, a.driver.Answer(ctx, t.Ask, &orchestrator.Answer{
-		Text: t.Text, Data: t.Data, Choice: t.Choice, Decline: t.Decline,
-	})
 }
 
 // remote returns an approved agent.
@@ -184,9 +177,29 @@ func (a *App) listTasks(ctx context.Context, ref TaskRef) ([]json.RawMessage, er
 	}
 	for _, r := range runs {
 		t := &a2a.Task{ID: r.ID, ContextID: r.ContextID, Status: a2a.TaskStatus{State: r.State, Timestamp: r.Updated}}
+		if t.Metadata, err = a.whose(ctx, r); err != nil {
+			return nil, err
+		}
 		out = append(out, t.AppendJSON(nil))
 	}
 	return out, nil
+}
+
+// whose says which agents work on a run, and which workflow it carries out: metadata for lists of our own tasks.
+func (a *App) whose(ctx context.Context, r *orchestrator.Run) (a2a.Metadata, error) {
+	var v struct {
+		Agent    string `json:"urn:parley:agent,omitempty"`
+		Workflow string `json:"urn:parley:workflow,omitempty"`
+	}
+	v.Workflow = r.Workflow
+	steps, err := a.store.Steps(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if v.Agent = r.To; len(steps) > 0 {
+		v.Agent = steps[len(steps)-1].AgentID
+	}
+	return json.Marshal(v)
 }
 
 func (a *App) cancelTask(ctx context.Context, ref TaskRef) (json.RawMessage, error) {

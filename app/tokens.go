@@ -46,7 +46,7 @@ func newTokens(store orchestrator.Store, env string) *tokens {
 	t := &tokens{store: store, byHash: map[[32]byte]*client{}, byID: map[string]*client{}}
 	if env != "" {
 		t.remember(&orchestrator.Token{
-			ID: envPrincipal, Name: envPrincipal, Hash: sha256.Sum256([]byte(env)), Agents: []string{"*"}, Credentials: true,
+			ID: envPrincipal, Name: envPrincipal, Hash: sha256.Sum256([]byte(env)), Agents: []string{"*"}, Credentials: true, Workflows: true,
 		})
 	}
 	return t
@@ -143,6 +143,12 @@ func (t *tokens) readOnly(principal string) bool {
 	return c != nil && c.ReadOnly
 }
 
+// mayRunWorkflows reports whether a principal may have any workflow carried out, its own files included.
+func (t *tokens) mayRunWorkflows(principal string) bool {
+	c := t.client(principal)
+	return c != nil && c.Workflows
+}
+
 // mayUseCredentials reports whether a principal's runs may use credentials stored here.
 func (t *tokens) mayUseCredentials(principal string) bool {
 	if principal == orchestrator.LocalPrincipal {
@@ -179,7 +185,7 @@ func (t *tokens) create(ctx context.Context, in TokenInfo) (TokenInfo, error) {
 	in.Secret = tokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
 	k := &orchestrator.Token{
 		ID: uuid.Must(uuid.NewV7()).String(), Name: in.Name, Hash: sha256.Sum256([]byte(in.Secret)), Agents: in.Agents,
-		ReadOnly: in.ReadOnly, Credentials: in.Credentials, RatePerMin: in.RatePerMin, Created: time.Now(),
+		ReadOnly: in.ReadOnly, Credentials: in.Credentials, Workflows: in.Workflows, RatePerMin: in.RatePerMin, Created: time.Now(),
 	}
 	if err := t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{k}}); err != nil {
 		return TokenInfo{}, err
@@ -232,7 +238,8 @@ func tokenInfo(k *orchestrator.Token) TokenInfo {
 		return &t
 	}
 	return TokenInfo{
-		ID: k.ID, Name: k.Name, Agents: k.Agents, ReadOnly: k.ReadOnly, Credentials: k.Credentials, RatePerMin: k.RatePerMin,
-		Created: k.Created, Used: ptr(k.Used), Revoked: ptr(k.Revoked),
+		ID: k.ID, Name: k.Name, Agents: k.Agents, ReadOnly: k.ReadOnly, Credentials: k.Credentials, Workflows: k.Workflows,
+		RatePerMin: k.RatePerMin,
+		Created:    k.Created, Used: ptr(k.Used), Revoked: ptr(k.Revoked),
 	}
 }

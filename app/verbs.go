@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // verbs is what the control socket can be asked to do.
 func (a *App) verbs() map[string]verb {
-	return map[string]verb{
+	all := map[string]verb{
 		"status":            once(func(ctx context.Context, _ struct{}) (Status, error) { return a.status(ctx) }),
 		"doctor":            once(func(ctx context.Context, _ struct{}) ([]Check, error) { return a.doctor(ctx), nil }),
 		"open":              once(a.openLink),
@@ -27,6 +28,8 @@ func (a *App) verbs() map[string]verb {
 		"agents.verify":     once(a.registry.verify),
 		"agents.credential": once(a.registry.keepCredential),
 		"send":              streamed(a.send),
+		"asks.list":         once(a.listAsks),
+		"asks.show":         once(a.showAsk),
 		"answer":            once(a.answer),
 		"task.get":          once(a.getTask),
 		"task.list":         once(a.listTasks),
@@ -40,6 +43,8 @@ func (a *App) verbs() map[string]verb {
 		"push.replay":       once(a.replayPush),
 		"export":            streamed(a.export),
 	}
+	maps.Copy(all, a.workflowVerbs())
+	return all
 }
 
 // once makes a verb of a function that answers one value.

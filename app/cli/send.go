@@ -135,7 +135,7 @@ func (e *env) answer(ctx context.Context, ctl *app.Control, ask *app.AskInfo, an
 		}
 		a := app.AnswerTo{Ask: ask.ID, Text: text}
 		if len(ask.Choices) > 0 {
-			a = app.AnswerTo{Ask: ask.ID, Choice: choiceOf(ask.Choices, text)}
+			a = app.AnswerTo{Ask: ask.ID, Choice: app.ChoiceOf(ask.Choices, text)}
 			if a.Choice == "" {
 				fmt.Fprintln(w, "Type one of the numbers.")
 				continue
@@ -145,15 +145,6 @@ func (e *env) answer(ctx context.Context, ctl *app.Control, ask *app.AskInfo, an
 		}
 		return ctl.Call(ctx, "answer", a, nil)
 	}
-}
-
-func choiceOf(choices []orchestrator.Choice, text string) string {
-	for i, c := range choices {
-		if text == fmt.Sprint(i+1) || strings.EqualFold(text, c.ID) || strings.EqualFold(text, c.Label) {
-			return c.ID
-		}
-	}
-	return ""
 }
 
 // printer writes a stream of events to the terminal: artifacts' text as it comes, states and files in plain words.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -193,6 +194,18 @@ func (s *Server) Close(ctx context.Context) error {
 		all = append(all, <-errs)
 	}
 	return errors.Join(all...)
+}
+
+//go:embed workflows/*.yaml
+var workflows embed.FS
+
+// Workflows returns workflow files for these agents, each by its name.
+func (s *Server) Workflows() fs.FS {
+	files, err := fs.Sub(workflows, "workflows")
+	if err != nil {
+		panic("demo: " + err.Error()) // they are embedded
+	}
+	return files
 }
 
 //go:embed static
