@@ -1,8 +1,8 @@
 package frontend
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"

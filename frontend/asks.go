@@ -18,28 +18,28 @@ func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
 	prompt := strings.TrimSpace(a.Prompt)
 	switch a.Kind {
 	case orchestrator.AskSignIn:
-		v.Title = "Sign in so that " + v.Speaker.Name + " can go on"
+		v.Title = view.T(ctx, "Sign in so that %s can go on", v.Speaker.Name)
 		v.Goes = ""
 		for i, l := range a.Links {
 			host, ok := safe(l.URL)
 			if !ok || host == "" {
 				continue
 			}
-			label := "Open " + host
+			label := view.T(ctx, "Open %s", host)
 			if len(v.Links) == 0 {
-				label = "Open sign-in page"
+				label = view.T(ctx, "Open sign-in page")
 			}
 			v.Links = append(v.Links, view.AskLink{Label: label, Host: host, Href: "/asks/" + url.PathEscape(a.ID) + "/links/" + strconv.Itoa(i)})
 		}
 	case orchestrator.AskResend:
-		v.Title, v.Goes = "It may have arrived. Send again?", ""
+		v.Title, v.Goes = view.T(ctx, "It may have arrived. Send again?"), ""
 	default:
-		v.Title = v.Speaker.Name + " needs your answer"
+		v.Title = view.T(ctx, "%s needs your answer", v.Speaker.Name)
 		if len([]rune(prompt)) <= 120 && !strings.ContainsAny(prompt, "\n*`[_#<|") && prompt != "" {
 			v.Title, prompt = prompt, ""
 		}
 		if a.Schema != nil {
-			v.Form = newForm(a.ID, a.Schema)
+			v.Form = newForm(ctx, a.ID, a.Schema)
 		}
 	}
 	v.Prompt = s.md.HTML(prompt)
@@ -91,14 +91,14 @@ func (s *Site) answer(w http.ResponseWriter, r *http.Request) error {
 		}
 		ans.Text = choice
 	case v.Form != nil:
-		data, problem, ok := readForm(v.Form, ask.Schema, r.PostForm)
+		data, problem, ok := readForm(ctx, v.Form, ask.Schema, r.PostForm)
 		if !ok {
 			v.Err = problem
 			return s.askAgain(w, r, ask, v)
 		}
 		ans = &orchestrator.Answer{Data: data}
 	case ans.Text == "":
-		v.Err = "Write an answer first, or decline."
+		v.Err = view.T(ctx, "Write an answer first, or decline.")
 		return s.askAgain(w, r, ask, v)
 	}
 	if err := s.runner.Answer(ctx, ask.ID, ans); err != nil {
@@ -109,7 +109,7 @@ func (s *Site) answer(w http.ResponseWriter, r *http.Request) error {
 		if status == http.StatusConflict {
 			return err
 		}
-		v.Text, v.Err = ans.Text, fault.What
+		v.Text, v.Err = ans.Text, view.Tv(ctx, fault.What)
 		return s.askAgain(w, r, ask, v)
 	}
 	return done(w, r, "/c/"+url.PathEscape(ask.ConversationID))
@@ -127,7 +127,7 @@ func offered(a *orchestrator.Ask, id string) bool {
 func askClosed(a *orchestrator.Ask) *orchestrator.Fault {
 	f := &orchestrator.Fault{Kind: "ask-closed", Where: orchestrator.WhereUs, What: "This was answered already, perhaps in another window.", Do: "Load the page again to see how it went on."}
 	if a.State == orchestrator.AskGone {
-		f.What = "The agent does not wait for this any more."
+		f.What = view.Mark("The agent does not wait for this any more.")
 	}
 	return f
 }

@@ -2,9 +2,9 @@ package frontend
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -24,7 +24,7 @@ const (
 )
 
 // shown is content by type. Text that belongs together is one block.
-func (s *Site) blocks(a *a2a.Artifact, href func(part int) string) []view.Block {
+func (s *Site) blocks(ctx context.Context, a *a2a.Artifact, href func(part int) string) []view.Block {
 	var bs []view.Block
 	for i := 0; i < len(a.Parts); i++ {
 		p := &a.Parts[i]
@@ -34,15 +34,15 @@ func (s *Site) blocks(a *a2a.Artifact, href func(part int) string) []view.Block 
 			for i+1 < len(a.Parts) && joins(p, &a.Parts[i+1]) {
 				i++
 			}
-			bs = append(bs, s.textBlock(a, p, a2a.Text(a.Parts[from:i+1]), href(from)))
+			bs = append(bs, s.textBlock(ctx, a, p, a2a.Text(a.Parts[from:i+1]), href(from)))
 		case a2a.PartData:
-			bs = append(bs, dataBlock(nameOf(a, p, "Data"), p.Data, href(i)))
+			bs = append(bs, dataBlock(ctx, nameOf(a, p, view.T(ctx, "Data")), p.Data, href(i)))
 		case a2a.PartRaw:
-			bs = append(bs, s.fileBlock(nameOf(a, p, "File"), p, href(i)))
+			bs = append(bs, s.fileBlock(ctx, nameOf(a, p, view.T(ctx, "File")), p, href(i)))
 		case a2a.PartURL:
-			bs = append(bs, linkBlock(nameOf(a, p, ""), p, href(i)))
+			bs = append(bs, linkBlock(ctx, nameOf(a, p, ""), p, href(i)))
 		case a2a.PartNoContent:
-			bs = append(bs, view.Block{Kind: view.BlockFile, Name: nameOf(a, p, "File"), Detail: "The agent named it and did not send it"})
+			bs = append(bs, view.Block{Kind: view.BlockFile, Name: nameOf(a, p, view.T(ctx, "File")), Detail: view.T(ctx, "The agent named it and did not send it")})
 		}
 	}
 	return bs
@@ -70,21 +70,21 @@ func mediaType(t string) string {
 }
 
 // textBlock shows text by what it says it is, and else by what it looks like.
-func (s *Site) textBlock(a *a2a.Artifact, p *a2a.Part, text, href string) view.Block {
-	name := nameOf(a, p, "Text")
+func (s *Site) textBlock(ctx context.Context, a *a2a.Artifact, p *a2a.Part, text, href string) view.Block {
+	name := nameOf(a, p, view.T(ctx, "Text"))
 	detail := view.Bytes(int64(len(text)))
 	switch t := mediaType(p.MediaType); {
 	case t == "text/html", t == "application/xhtml+xml", t == "image/svg+xml":
-		return view.Block{Kind: view.BlockFile, Name: name, Detail: "HTML, " + detail + ", not shown here", Href: href}
+		return view.Block{Kind: view.BlockFile, Name: name, Detail: view.T(ctx, "HTML, %s, not shown here", detail), Href: href}
 	case t == "text/csv", t == "text/tab-separated-values":
-		return tableBlock(name, []byte(text), t, href)
+		return tableBlock(ctx, name, []byte(text), t, href)
 	case t == "application/json", strings.HasSuffix(t, "+json"):
 		if json.Valid([]byte(text)) {
-			return dataBlock(name, []byte(text), href)
+			return dataBlock(ctx, name, []byte(text), href)
 		}
 	case t == "", t == "text/plain", t == "text/markdown":
 		if looksJSON(text) {
-			return dataBlock(name, []byte(text), href)
+			return dataBlock(ctx, name, []byte(text), href)
 		}
 		if p.Filename != "" && !strings.HasSuffix(strings.ToLower(p.Filename), ".md") {
 			return codeBlock(name, langOf(p.Filename), text, href)
@@ -127,9 +127,9 @@ func langOfType(t, filename string) string {
 }
 
 // fileBlock shows bytes by what they are, not by what they are called.
-func (s *Site) fileBlock(name string, p *a2a.Part, href string) view.Block {
+func (s *Site) fileBlock(ctx context.Context, name string, p *a2a.Part, href string) view.Block {
 	m := mimetype.Detect(p.Raw)
-	b := view.Block{Kind: view.BlockFile, Name: name, Href: href, Detail: typeName(m) + ", " + view.Bytes(int64(len(p.Raw)))}
+	b := view.Block{Kind: view.BlockFile, Name: name, Href: href, Detail: typeName(ctx, m) + ", " + view.Bytes(int64(len(p.Raw)))}
 	switch t := mediaType(m.String()); {
 	case pictures[t]:
 		b.Kind = view.BlockImage
@@ -141,12 +141,12 @@ func (s *Site) fileBlock(name string, p *a2a.Part, href string) view.Block {
 		b.Kind = view.BlockPDF
 	case t == "application/json", t == "application/geo+json":
 		if json.Valid(p.Raw) {
-			return dataBlock(name, p.Raw, href)
+			return dataBlock(ctx, name, p.Raw, href)
 		}
 	case t == "text/csv", t == "text/tab-separated-values", t == "text/plain" && declared(p, "text/csv", ".csv"):
-		return tableBlock(name, p.Raw, t, href)
+		return tableBlock(ctx, name, p.Raw, t, href)
 	case t == "text/html", t == "image/svg+xml", t == "application/xhtml+xml":
-		b.Detail += ", not shown here"
+		b.Detail = view.T(ctx, "%s, not shown here", b.Detail)
 	case m.Is("text/plain") || strings.HasPrefix(t, "text/"):
 		if declared(p, "text/markdown", ".md") && len(p.Raw) <= previewText {
 			return view.Block{Kind: view.BlockProse, HTML: s.md.HTML(string(p.Raw))}
@@ -165,12 +165,12 @@ var pictures = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "image/bmp": true,
 }
 
-func typeName(m *mimetype.MIME) string {
+func typeName(ctx context.Context, m *mimetype.MIME) string {
 	switch t := mediaType(m.String()); t {
 	case "application/octet-stream":
-		return "File"
+		return view.T(ctx, "File")
 	case "text/plain":
-		return "Text"
+		return view.T(ctx, "Text")
 	default:
 		_, sub, _ := strings.Cut(t, "/")
 		sub = strings.TrimPrefix(strings.TrimPrefix(sub, "vnd."), "x-")
@@ -182,27 +182,27 @@ func typeName(m *mimetype.MIME) string {
 }
 
 // linkBlock is content that lives elsewhere.
-func linkBlock(name string, p *a2a.Part, href string) view.Block {
+func linkBlock(ctx context.Context, name string, p *a2a.Part, href string) view.Block {
 	host, ok := safe(p.URL)
 	if name == "" {
 		name = path.Base(strings.TrimSuffix(strings.SplitN(p.URL, "?", 2)[0], "/"))
 	}
-	detail := "At " + host + ", not fetched"
+	detail := view.T(ctx, "At %s, not fetched", host)
 	if t := mediaType(p.MediaType); t != "" {
-		detail = t + ", at " + host + ", not fetched"
+		detail = view.T(ctx, "%s, at %s, not fetched", t, host)
 	}
 	if !ok || host == "" {
-		return view.Block{Kind: view.BlockFile, Name: name, Detail: "The agent gave an address that cannot be opened: " + p.URL}
+		return view.Block{Kind: view.BlockFile, Name: name, Detail: view.T(ctx, "The agent gave an address that cannot be opened: %s", p.URL)}
 	}
 	return view.Block{Kind: view.BlockLink, Name: name, Detail: detail, Host: host, Href: href}
 }
 
 // dataBlock shows JSON as a tree.
-func dataBlock(name string, data []byte, href string) view.Block {
+func dataBlock(ctx context.Context, name string, data []byte, href string) view.Block {
 	left := treeNodes
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	n, err := tree(d, &left, 0)
+	n, err := tree(ctx, d, &left, 0)
 	if err != nil {
 		return codeBlock(name, "json", string(data), href)
 	}
@@ -217,7 +217,7 @@ func dataBlock(name string, data []byte, href string) view.Block {
 }
 
 // tree reads one JSON value, members in their own order. Beyond left nodes the members are only counted.
-func tree(d *json.Decoder, left *int, depth int) (*view.JSONNode, error) {
+func tree(ctx context.Context, d *json.Decoder, left *int, depth int) (*view.JSONNode, error) {
 	t, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func tree(d *json.Decoder, left *int, depth int) (*view.JSONNode, error) {
 				}
 				key, _ = k.(string)
 			}
-			kid, err := tree(d, left, depth+1)
+			kid, err := tree(ctx, d, left, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -258,7 +258,7 @@ func tree(d *json.Decoder, left *int, depth int) (*view.JSONNode, error) {
 		if _, err := d.Token(); err != nil {
 			return nil, err
 		}
-		n.Text = count2(count, n.Kind)
+		n.Text = members(ctx, count, n.Kind)
 	case string:
 		n.Kind, n.Text = "string", t
 	case json.Number:
@@ -271,22 +271,20 @@ func tree(d *json.Decoder, left *int, depth int) (*view.JSONNode, error) {
 	return n, nil
 }
 
-func count2(n int, kind string) string {
-	one, many, empty := "item", "items", "[ ]"
-	if kind == "object" {
-		one, many, empty = "member", "members", "{ }"
+func members(ctx context.Context, n int, kind string) string {
+	switch {
+	case n == 0 && kind == "object":
+		return "{ }"
+	case n == 0:
+		return "[ ]"
+	case kind == "object":
+		return view.Tn(ctx, n, "%d member", "%d members")
 	}
-	switch n {
-	case 0:
-		return empty
-	case 1:
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return view.Tn(ctx, n, "%d item", "%d items")
 }
 
 // tableBlock shows CSV as a table. What is no table is shown as text.
-func tableBlock(name string, data []byte, t, href string) view.Block {
+func tableBlock(ctx context.Context, name string, data []byte, t, href string) view.Block {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord = -1
 	r.LazyQuotes = true
@@ -321,7 +319,7 @@ func tableBlock(name string, data []byte, t, href string) view.Block {
 	tbl.Numeric = numeric(tbl)
 	return view.Block{
 		Kind: view.BlockTable, Name: name, Table: tbl, Href: href,
-		Detail: fmt.Sprintf("CSV, %d rows, %s", max(n-1, 0), view.Bytes(int64(len(data)))),
+		Detail: view.Tn(ctx, max(n-1, 0), "CSV, %d row, %s", "CSV, %d rows, %s", view.Bytes(int64(len(data)))),
 	}
 }
 

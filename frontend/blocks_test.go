@@ -42,7 +42,7 @@ func TestBlocksByType(t *testing.T) {
 		"bad address":       {a2a.Part{Kind: a2a.PartURL, URL: "javascript:x"}, view.BlockFile, ""},
 		"only named":        {a2a.Part{Kind: a2a.PartNoContent, Filename: "a"}, view.BlockFile, ""},
 	} {
-		bs := s.blocks(&a2a.Artifact{ID: "a", Parts: []a2a.Part{c.part}}, func(int) string { return "/x" })
+		bs := s.blocks(t.Context(), &a2a.Artifact{ID: "a", Parts: []a2a.Part{c.part}}, func(int) string { return "/x" })
 		if len(bs) != 1 || bs[0].Kind != c.kind || !strings.Contains(bs[0].HTML+bs[0].Text, c.has) {
 			t.Errorf("%s: %+v", name, bs)
 		}
@@ -52,7 +52,7 @@ func TestBlocksByType(t *testing.T) {
 func TestNeighbouringTextsAreOne(t *testing.T) {
 	t.Parallel()
 	s := newWorld(t, nil).Site
-	bs := s.blocks(&a2a.Artifact{Parts: []a2a.Part{a2a.TextPart("**a"), a2a.TextPart("b**"), {Kind: a2a.PartData, Data: []byte("1")}, a2a.TextPart("c"), {Text: "d", Filename: "d.md"}}}, func(int) string { return "" })
+	bs := s.blocks(t.Context(), &a2a.Artifact{Parts: []a2a.Part{a2a.TextPart("**a"), a2a.TextPart("b**"), {Kind: a2a.PartData, Data: []byte("1")}, a2a.TextPart("c"), {Text: "d", Filename: "d.md"}}}, func(int) string { return "" })
 	if len(bs) != 4 || !strings.Contains(bs[0].HTML, "<strong>ab</strong>") {
 		t.Errorf("%d blocks: %+v", len(bs), bs)
 	}
@@ -60,17 +60,17 @@ func TestNeighbouringTextsAreOne(t *testing.T) {
 
 func TestTreeKeepsOrderAndCuts(t *testing.T) {
 	t.Parallel()
-	b := dataBlock("x", []byte(`{"z":1,"a":[true,null,"s",1.50]}`), "")
+	b := dataBlock(t.Context(), "x", []byte(`{"z":1,"a":[true,null,"s",1.50]}`), "")
 	if b.JSON.Kids[0].Key != "z" || b.JSON.Kids[1].Kids[3].Text != "1.50" {
 		t.Errorf("%+v", b.JSON)
 	}
 	for _, n := range []int{treeNodes - 2, treeNodes - 1, treeNodes} {
-		b := dataBlock("x", []byte("["+strings.TrimSuffix(strings.Repeat("1,", n), ",")+"]"), "")
+		b := dataBlock(t.Context(), "x", []byte("["+strings.TrimSuffix(strings.Repeat("1,", n), ",")+"]"), "")
 		if got := len(b.JSON.Kids) + b.JSON.Cut; got != n || (b.JSON.Cut > 0) != (n > treeNodes-1) {
 			t.Errorf("%d members: %d shown, %d cut", n, len(b.JSON.Kids), b.JSON.Cut)
 		}
 	}
-	if b := dataBlock("x", []byte("{"), ""); b.Kind != view.BlockCode {
+	if b := dataBlock(t.Context(), "x", []byte("{"), ""); b.Kind != view.BlockCode {
 		t.Error("half a value is no tree")
 	}
 }
@@ -78,7 +78,7 @@ func TestTreeKeepsOrderAndCuts(t *testing.T) {
 func TestTableCuts(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{tableRows - 1, tableRows, tableRows + 1} {
-		b := tableBlock("x", []byte("a,b\n"+strings.Repeat("1,x\n", n)), "text/csv", "")
+		b := tableBlock(t.Context(), "x", []byte("a,b\n"+strings.Repeat("1,x\n", n)), "text/csv", "")
 		if len(b.Table.Rows)+b.Table.Cut != n || (b.Table.Cut > 0) != (n > tableRows) {
 			t.Errorf("%d rows: %d shown, %d cut", n, len(b.Table.Rows), b.Table.Cut)
 		}

@@ -27,7 +27,7 @@ var (
 // newChat is where a chat begins. The first time it is a welcome.
 func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	p := s.page(r, "New chat", view.Side{Section: "new"})
+	p := s.page(r, view.T(r.Context(), "New chat"), view.Side{Section: "new"})
 	as, err := s.store.ListAgents(ctx)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 	n.Say = s.composer("", r.FormValue("to"), p.Side.Agents)
 	n.Say.Text = r.FormValue("text")
 	if n.First {
-		p.Title = "Welcome"
+		p.Title = view.T(ctx, "Welcome")
 	}
 	return s.write(w, r, http.StatusOK, view.NewPage(p, n))
 }
@@ -120,7 +120,7 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	p := s.page(r, titleOf(ctx, c), view.Side{Chat: id})
-	v := view.Chat{ID: id, Title: titleOf(ctx, c), Items: html, Earlier: earlier, To: "Auto", Say: s.composer(id, c.To, p.Side.Agents)}
+	v := view.Chat{ID: id, Title: titleOf(ctx, c), Items: html, Earlier: earlier, To: view.T(ctx, "Auto"), Say: s.composer(id, c.To, p.Side.Agents)}
 	if c.To != "" && c.To != orchestrator.Auto {
 		v.To = s.people.link(ctx, c.To).Name
 	}
@@ -214,7 +214,7 @@ func (s *Site) sayAgain(w http.ResponseWriter, r *http.Request, say *orchestrato
 		return err
 	}
 	status, fault := faultOf(r.Context(), err)
-	p := s.page(r, "New chat", view.Side{Section: "new"})
+	p := s.page(r, view.T(r.Context(), "New chat"), view.Side{Section: "new"})
 	n := view.New{Say: s.composer(say.ConversationID, say.To, p.Side.Agents)}
 	n.Say.Text, n.Say.Fault = say.Text, view.FaultOf(r.Context(), fault, "")
 	return s.write(w, r, status, view.NewPage(p, n))
@@ -242,8 +242,8 @@ func files(r *http.Request) ([]a2a.Part, error) {
 		}
 		if sum += h.Size; h.Size > maxFile || sum > maxFiles {
 			return nil, &fail{http.StatusRequestEntityTooLarge, &orchestrator.Fault{
-				Kind: "too-large", Where: orchestrator.WhereUs, What: h.Filename + " is larger than a message may carry.",
-				Do: "Send files of up to " + view.Bytes(maxFile) + ", " + view.Bytes(maxFiles) + " in all.",
+				Kind: "too-large", Where: orchestrator.WhereUs, What: view.T(r.Context(), "%s is larger than a message may carry.", h.Filename),
+				Do: view.T(r.Context(), "Send files of up to %s, %s in all.", view.Bytes(maxFile), view.Bytes(maxFiles)),
 			}}
 		}
 		f, err := h.Open()

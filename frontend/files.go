@@ -164,12 +164,12 @@ func (s *Site) leave(w http.ResponseWriter, r *http.Request, agent, address stri
 	host, ok := safe(address)
 	if !ok || host == "" {
 		return &fail{http.StatusUnprocessableEntity, &orchestrator.Fault{
-			Kind: "unsafe-link", Where: orchestrator.WhereAgent, What: "The agent gave an address that cannot be opened safely: " + address,
+			Kind: "unsafe-link", Where: orchestrator.WhereAgent, What: view.T(r.Context(), "The agent gave an address that cannot be opened safely: %s", address),
 			Do: "Ask whoever runs the agent for a web address.",
 		}}
 	}
 	u, _ := url.Parse(address)
-	p := s.page(r, "Leaving Parley", view.Side{})
+	p := s.page(r, view.T(r.Context(), "Leaving Parley"), view.Side{})
 	loopback := u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost" || u.Hostname() == "::1"
 	return s.write(w, r, http.StatusOK, view.LeavePage(p, s.speaker(r.Context(), agent), address, host, u.Scheme == "http" && !loopback))
 }

@@ -135,7 +135,7 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 		if !run.fresh {
 			ops = append(ops, op{"x", "run-" + run.id})
 		}
-		return append(ops, op{"s", "", s.speaker(ctx, run.agent).Name + ": " + view.TaskState(ctx, run.state).Word})
+		return append(ops, op{"s", "", view.T(ctx, "%s: %s", s.speaker(ctx, run.agent).Name, view.TaskState(ctx, run.state).Word)})
 	}
 	if run.fresh {
 		ops = append(ops, op{"a", "open", r.drawRun(ctx, run)})
@@ -165,7 +165,7 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 
 func (r *room) announce(ctx context.Context, run *running, ops []op) []op {
 	o := r.site.openRun(ctx, run)
-	return append(ops, op{"s", "", o.Speaker.Name + ": " + o.State.Word})
+	return append(ops, op{"s", "", view.T(ctx, "%s: %s", o.Speaker.Name, o.State.Word)})
 }
 
 // refresh reads the rows that events pointed at.
@@ -215,7 +215,7 @@ func (r *room) flushPiece(ctx context.Context, run *running, p *piece, ops []op)
 					g.stream.flush()
 				}
 				g.placed = true
-				ops = append(ops, op{"a", p.id, draw(ctx, view.BlockView(s.segBlock(run, p, g)))})
+				ops = append(ops, op{"a", p.id, draw(ctx, view.BlockView(s.segBlock(ctx, run, p, g)))})
 			}
 			continue
 		}

@@ -217,13 +217,13 @@ func (r *running) settle(it *orchestrator.Item) *piece {
 }
 
 // block draws a segment as it stands now.
-func (s *Site) segBlock(r *running, p *piece, g *seg) view.Block {
+func (s *Site) segBlock(ctx context.Context, r *running, p *piece, g *seg) view.Block {
 	if g.stream != nil {
 		blocks, tail := g.stream.html()
 		return view.Block{Kind: view.BlockStream, ID: g.id, HTML: blocks, Tail: tail}
 	}
 	one := a2a.Artifact{ID: p.artifact.ID, Name: p.artifact.Name, Parts: p.artifact.Parts[g.part : g.part+1]}
-	bs := s.blocks(&one, func(int) string { return partHref(r.id, p.artifact.ID)(g.part) })
+	bs := s.blocks(ctx, &one, func(int) string { return partHref(r.id, p.artifact.ID)(g.part) })
 	if len(bs) == 0 {
 		return view.Block{Kind: view.BlockPlain}
 	}
@@ -235,7 +235,7 @@ func (s *Site) drawPiece(ctx context.Context, r *running, p *piece) string {
 	var b strings.Builder
 	b.WriteString(`<div class="pass" id="` + p.id + `">`)
 	for _, g := range p.segs {
-		b.WriteString(draw(ctx, view.BlockView(s.segBlock(r, p, g))))
+		b.WriteString(draw(ctx, view.BlockView(s.segBlock(ctx, r, p, g))))
 	}
 	b.WriteString("</div>")
 	return b.String()

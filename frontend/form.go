@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,13 +23,13 @@ import (
 
 // readForm reads what was filled in, into f too, and checks it against the schema. When ok is false f says what is wrong
 // where.
-func readForm(f *view.Form, schema json.RawMessage, values url.Values) (data json.RawMessage, problem string, ok bool) {
+func readForm(ctx context.Context, f *view.Form, schema json.RawMessage, values url.Values) (data json.RawMessage, problem string, ok bool) {
 	var n schemaNode
 	_ = json.Unmarshal(schema, &n)
 	if f.IsRaw {
 		f.Raw = strings.TrimSpace(values.Get("json"))
 		if !json.Valid([]byte(f.Raw)) {
-			return nil, "This is not JSON yet.", false
+			return nil, view.T(ctx, "This is not JSON yet."), false
 		}
 		data = json.RawMessage(f.Raw)
 	} else {
@@ -42,7 +43,7 @@ func readForm(f *view.Form, schema json.RawMessage, values url.Values) (data jso
 			return nil, "", false
 		}
 	}
-	if problem = check(f, schema, data); problem != "" || wrong(f.Fields) {
+	if problem = check(ctx, f, schema, data); problem != "" || wrong(f.Fields) {
 		return nil, problem, false
 	}
 	return data, "", true
@@ -104,7 +105,7 @@ func (n *schemaNode) read(f *view.Field, values url.Values) (json.RawMessage, bo
 	}
 	if f.Value == "" {
 		if f.Required {
-			f.Err = "This is needed."
+			f.Err = view.Mark("This is needed.")
 			return nil, false
 		}
 		return nil, true
@@ -115,7 +116,7 @@ func (n *schemaNode) read(f *view.Field, values url.Values) (json.RawMessage, bo
 	case view.FieldNumber:
 		v := strings.ReplaceAll(f.Value, " ", "")
 		if _, ok := new(big.Float).SetString(v); !ok || !json.Valid([]byte(v)) {
-			f.Err = "This is not a number."
+			f.Err = view.Mark("This is not a number.")
 			return nil, false
 		}
 		return json.RawMessage(v), true
@@ -123,7 +124,7 @@ func (n *schemaNode) read(f *view.Field, values url.Values) (json.RawMessage, bo
 		t, err := time.ParseInLocation("2006-01-02T15:04", strings.Replace(f.Value, " ", "T", 1), time.Local)
 		if err != nil {
 			if _, err := time.Parse(time.RFC3339, f.Value); err != nil {
-				f.Err = "This is not a date and time."
+				f.Err = view.Mark("This is not a date and time.")
 				return nil, false
 			}
 			b, _ := json.Marshal(f.Value)
@@ -145,7 +146,7 @@ func (nothing) Load(url string) (any, error) {
 
 // check validates data and puts what is wrong at the fields it is about. What has no field is returned. A schema that
 // cannot be compiled checks nothing: the agent has the last word.
-func check(f *view.Form, schema, data json.RawMessage) string {
+func check(ctx context.Context, f *view.Form, schema, data json.RawMessage) string {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		return ""
@@ -162,7 +163,7 @@ func check(f *view.Form, schema, data json.RawMessage) string {
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
-		return "This is not JSON yet."
+		return view.T(ctx, "This is not JSON yet.")
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(sch.Validate(v), &invalid) {
@@ -177,7 +178,7 @@ func check(f *view.Form, schema, data json.RawMessage) string {
 		if len(e.Causes) > 0 {
 			return
 		}
-		what := explain(e.ErrorKind)
+		what := explain(ctx, e.ErrorKind)
 		name := "d"
 		for _, l := range e.InstanceLocation {
 			name += "/" + escape(l)
@@ -194,36 +195,36 @@ func check(f *view.Form, schema, data json.RawMessage) string {
 }
 
 // explain says to a person what a value should have been.
-func explain(k jsonschema.ErrorKind) string {
+func explain(ctx context.Context, k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.MinLength:
-		return fmt.Sprintf("At least %d characters, please.", k.Want)
+		return view.T(ctx, "At least %d characters, please.", k.Want)
 	case *kind.MaxLength:
-		return fmt.Sprintf("At most %d characters, please.", k.Want)
+		return view.T(ctx, "At most %d characters, please.", k.Want)
 	case *kind.Minimum:
-		return "At least " + number(k.Want) + ", please."
+		return view.T(ctx, "At least %s, please.", number(k.Want))
 	case *kind.Maximum:
-		return "At most " + number(k.Want) + ", please."
+		return view.T(ctx, "At most %s, please.", number(k.Want))
 	case *kind.ExclusiveMinimum:
-		return "More than " + number(k.Want) + ", please."
+		return view.T(ctx, "More than %s, please.", number(k.Want))
 	case *kind.ExclusiveMaximum:
-		return "Less than " + number(k.Want) + ", please."
+		return view.T(ctx, "Less than %s, please.", number(k.Want))
 	case *kind.MultipleOf:
-		return "A multiple of " + number(k.Want) + ", please."
+		return view.T(ctx, "A multiple of %s, please.", number(k.Want))
 	case *kind.MinItems:
-		return fmt.Sprintf("Choose at least %d.", k.Want)
+		return view.T(ctx, "Choose at least %d.", k.Want)
 	case *kind.MaxItems:
-		return fmt.Sprintf("Choose at most %d.", k.Want)
+		return view.T(ctx, "Choose at most %d.", k.Want)
 	case *kind.Enum, *kind.Const:
-		return "This is none of the choices."
+		return view.T(ctx, "This is none of the choices.")
 	case *kind.Format:
-		return "This is no valid " + k.Want + "."
+		return view.T(ctx, "This is no valid %s.", k.Want)
 	case *kind.Pattern:
-		return "This does not look as it should: " + k.Want
+		return view.T(ctx, "This does not look as it should: %s", k.Want)
 	case *kind.Type:
-		return "This should be of the type " + strings.Join(k.Want, " or ") + "."
+		return view.T(ctx, "This should be of the type %s.", strings.Join(k.Want, ", "))
 	case *kind.Required:
-		return "Needed: " + strings.Join(k.Missing, ", ") + "."
+		return view.T(ctx, "Needed: %s.", strings.Join(k.Missing, ", "))
 	}
 	return sentence(k.LocalizedString(message.NewPrinter(language.English)))
 }

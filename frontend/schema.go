@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -86,7 +87,7 @@ func (p *properties) UnmarshalJSON(b []byte) error {
 const maxFields = 60
 
 // newForm makes a form of a schema. Field names are JSON pointers from the ask's element on.
-func newForm(ask string, schema json.RawMessage) *view.Form {
+func newForm(ctx context.Context, ask string, schema json.RawMessage) *view.Form {
 	var n schemaNode
 	f := &view.Form{Schema: indent(schema)}
 	if json.Unmarshal(schema, &n) != nil || !n.plain() {
@@ -94,7 +95,7 @@ func newForm(ask string, schema json.RawMessage) *view.Form {
 		return f
 	}
 	if len(n.Properties) == 0 {
-		field, ok := n.field("d", ask+"-d", "Answer", true, 0)
+		field, ok := n.field(ctx, "d", ask+"-d", view.T(ctx, "Answer"), true, 0)
 		if !ok || field.Kind == view.FieldGroup {
 			f.IsRaw = true
 			return f
@@ -102,7 +103,7 @@ func newForm(ask string, schema json.RawMessage) *view.Form {
 		f.Fields = []view.Field{field}
 		return f
 	}
-	fields, ok := n.fields("d", ask+"-d", 0)
+	fields, ok := n.fields(ctx, "d", ask+"-d", 0)
 	if !ok {
 		f.IsRaw = true
 		return f
@@ -134,7 +135,7 @@ func (n *schemaNode) typ() string {
 	return ""
 }
 
-func (n *schemaNode) fields(name, id string, depth int) ([]view.Field, bool) {
+func (n *schemaNode) fields(ctx context.Context, name, id string, depth int) ([]view.Field, bool) {
 	if len(n.Properties) > maxFields {
 		return nil, false
 	}
@@ -144,7 +145,7 @@ func (n *schemaNode) fields(name, id string, depth int) ([]view.Field, bool) {
 		if label == "" {
 			label = words(p.name)
 		}
-		f, ok := p.node.field(name+"/"+escape(p.name), id+strconv.Itoa(i), label, slices.Contains(n.Required, p.name), depth)
+		f, ok := p.node.field(ctx, name+"/"+escape(p.name), id+strconv.Itoa(i), label, slices.Contains(n.Required, p.name), depth)
 		if !ok {
 			return nil, false
 		}
@@ -177,7 +178,7 @@ func words(name string) string {
 }
 
 // field makes one control; ok is false for what a form cannot show.
-func (n *schemaNode) field(name, id, label string, required bool, depth int) (_ view.Field, ok bool) {
+func (n *schemaNode) field(ctx context.Context, name, id, label string, required bool, depth int) (_ view.Field, ok bool) {
 	if n.Title != "" {
 		label = n.Title
 	}
@@ -205,7 +206,7 @@ func (n *schemaNode) field(name, id, label string, required bool, depth int) (_ 
 		}
 		f.Min, f.Max = n.Minimum.String(), n.Maximum.String()
 		if f.Help == "" {
-			f.Help = between(f.Min, f.Max)
+			f.Help = between(ctx, f.Min, f.Max)
 		}
 	case "boolean":
 		f.Kind = view.FieldBool
@@ -221,7 +222,7 @@ func (n *schemaNode) field(name, id, label string, required bool, depth int) (_ 
 			return f, false
 		}
 		f.Kind = view.FieldGroup
-		f.Fields, ok = n.fields(name, id+"-", depth+1)
+		f.Fields, ok = n.fields(ctx, name, id+"-", depth+1)
 		return f, ok
 	default:
 		return f, false
@@ -315,14 +316,14 @@ func valuesOf(b json.RawMessage) []string {
 	return ss
 }
 
-func between(low, high string) string {
+func between(ctx context.Context, low, high string) string {
 	switch {
 	case low != "" && high != "":
-		return "Between " + low + " and " + high
+		return view.T(ctx, "Between %s and %s", low, high)
 	case low != "":
-		return "At least " + low
+		return view.T(ctx, "At least %s", low)
 	case high != "":
-		return "At most " + high
+		return view.T(ctx, "At most %s", high)
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ const tripSchema = `{
 
 func TestFormOfSchema(t *testing.T) {
 	t.Parallel()
-	f := newForm("q", json.RawMessage(tripSchema))
+	f := newForm(t.Context(), "q", json.RawMessage(tripSchema))
 	if f.IsRaw {
 		t.Fatal("the schema is within what a form shows")
 	}
@@ -109,8 +109,8 @@ func TestReadForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newForm("q", json.RawMessage(tripSchema))
-			data, problem, ok := readForm(f, json.RawMessage(tripSchema), c.values)
+			f := newForm(t.Context(), "q", json.RawMessage(tripSchema))
+			data, problem, ok := readForm(t.Context(), f, json.RawMessage(tripSchema), c.values)
 			var wrong []string
 			var walk func([]view.Field)
 			walk = func(fs []view.Field) {
@@ -144,12 +144,12 @@ func TestRawForm(t *testing.T) {
 		`{"type":"object","properties":[]}`,
 		`{"properties":{"a":{"type":{"x":1}}}}`,
 	} {
-		f := newForm("q", json.RawMessage(s))
+		f := newForm(t.Context(), "q", json.RawMessage(s))
 		if !f.IsRaw {
 			t.Errorf("%s became fields", s)
 			continue
 		}
-		if _, problem, ok := readForm(f, json.RawMessage(s), url.Values{"json": {"{"}}); ok || problem == "" {
+		if _, problem, ok := readForm(t.Context(), f, json.RawMessage(s), url.Values{"json": {"{"}}); ok || problem == "" {
 			t.Errorf("%s: half a JSON value was taken", s)
 		}
 		if f.Raw != "{" {
@@ -157,14 +157,14 @@ func TestRawForm(t *testing.T) {
 		}
 	}
 	s := json.RawMessage(`{"anyOf":[{"type":"string"},{"type":"number"}]}`)
-	if _, problem, ok := readForm(newForm("q", s), s, url.Values{"json": {"true"}}); ok || problem == "" {
+	if _, problem, ok := readForm(t.Context(), newForm(t.Context(), "q", s), s, url.Values{"json": {"true"}}); ok || problem == "" {
 		t.Error("a value that the schema refuses was taken")
 	}
-	if data, _, ok := readForm(newForm("q", s), s, url.Values{"json": {" 7 "}}); !ok || string(data) != "7" {
+	if data, _, ok := readForm(t.Context(), newForm(t.Context(), "q", s), s, url.Values{"json": {" 7 "}}); !ok || string(data) != "7" {
 		t.Errorf("got %s", data)
 	}
 	one := json.RawMessage(`{"type":"string","enum":["yes","no"]}`)
-	if data, _, ok := readForm(newForm("q", one), one, url.Values{"d": {"yes"}}); !ok || string(data) != `"yes"` {
+	if data, _, ok := readForm(t.Context(), newForm(t.Context(), "q", one), one, url.Values{"d": {"yes"}}); !ok || string(data) != `"yes"` {
 		t.Errorf("a schema of one value gives %s", data)
 	}
 }
@@ -175,7 +175,7 @@ func FuzzForm(f *testing.F) {
 	f.Add(`{"type":"array","items":{"enum":[null]}}`, "x")
 	f.Add(`{"properties":{"a/b~":{"type":"number"}}}`, "1e999")
 	f.Fuzz(func(t *testing.T, schema, value string) {
-		form := newForm("q", json.RawMessage(schema))
+		form := newForm(t.Context(), "q", json.RawMessage(schema))
 		vs := url.Values{"json": {value}, "d": {value}}
 		var walk func([]view.Field)
 		walk = func(fs []view.Field) {
@@ -185,7 +185,7 @@ func FuzzForm(f *testing.F) {
 			}
 		}
 		walk(form.Fields)
-		if data, _, ok := readForm(form, json.RawMessage(schema), vs); ok && !json.Valid(data) {
+		if data, _, ok := readForm(t.Context(), form, json.RawMessage(schema), vs); ok && !json.Valid(data) {
 			t.Errorf("%s with %q gives %s", schema, value, data)
 		}
 	})

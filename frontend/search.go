@@ -19,7 +19,7 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 	if q := []rune(v.Query); len(q) > 500 {
 		v.Query = string(q[:500])
 	}
-	p := s.page(r, "Search", view.Side{Section: "search"})
+	p := s.page(r, view.T(ctx, "Search"), view.Side{Section: "search"})
 	if v.Query == "" {
 		return s.write(w, r, http.StatusOK, view.SearchPage(p, v))
 	}
@@ -34,7 +34,7 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 	for _, h := range hits {
 		id := strconv.FormatInt(h.Item.ID, 10)
 		hit := view.Hit{
-			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id, Title: h.Title, Who: "You",
+			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id, Title: h.Title, Who: view.T(ctx, "You"),
 			At: h.Item.At.In(p.Now.Location()), Snippet: h.Snippet,
 		}
 		if h.Item.Kind != orchestrator.ItemUser {
@@ -42,7 +42,7 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 			hit.Who, hit.Flag = sp.Name, &sp.Flag
 		}
 		if hit.Title == "" {
-			hit.Title = "New chat"
+			hit.Title = view.T(ctx, "New chat")
 		}
 		v.Hits = append(v.Hits, hit)
 	}

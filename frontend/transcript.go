@@ -62,14 +62,14 @@ func itemID(id int64) string { return "i" + strconv.FormatInt(id, 10) }
 func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (html string, whole bool) {
 	now := s.now()
 	if it.Kind == orchestrator.ItemUser {
-		return draw(ctx, view.Said(s.mine(it))), true
+		return draw(ctx, view.Said(s.mine(ctx, it))), true
 	}
 	m := view.Message{ID: itemID(it.ID), Speaker: s.speaker(ctx, it.AgentID), More: more, At: it.At.In(now.Location())}
 	whole = true
 	switch it.Kind {
 	case orchestrator.ItemAgent:
 		m.RunID, m.Copy = it.RunID, it.Text
-		m.Blocks = []view.Block{s.textBlock(&a2a.Artifact{}, &a2a.Part{}, it.Text, "")}
+		m.Blocks = []view.Block{s.textBlock(ctx, &a2a.Artifact{}, &a2a.Part{}, it.Text, "")}
 	case orchestrator.ItemArtifact:
 		m.RunID = it.RunID
 		m.Blocks, m.Copy, whole = s.artifactBlocks(ctx, it)
@@ -83,7 +83,7 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	case orchestrator.ItemGap:
 		text := it.Text
 		if text == "" {
-			text = "The connection was lost here. What the agent said meanwhile could not be had again."
+			text = view.T(ctx, "The connection was lost here. What the agent said meanwhile could not be had again.")
 		}
 		m.Blocks = []view.Block{{Kind: view.BlockGap, Text: text}}
 	default:
@@ -92,14 +92,14 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	return draw(ctx, view.Article(m, now)), whole
 }
 
-func (s *Site) mine(it *orchestrator.Item) view.Mine {
+func (s *Site) mine(ctx context.Context, it *orchestrator.Item) view.Mine {
 	var d orchestrator.UserData
 	_ = json.Unmarshal(it.Data, &d)
 	m := view.Mine{ID: itemID(it.ID), Text: it.Text, At: it.At.In(s.now().Location())}
 	for i, f := range d.Files {
 		t := view.FileTag{Name: f.Filename, Size: view.Bytes(f.Size)}
 		if t.Name == "" {
-			t.Name = "File"
+			t.Name = view.T(ctx, "File")
 		}
 		if it.RunID != "" && f.Kind != "url" && f.Kind != "none" {
 			t.Href = fmt.Sprintf("/runs/%s/files/%d", url.PathEscape(it.RunID), i)
@@ -121,7 +121,7 @@ func (s *Site) artifactBlocks(ctx context.Context, it *orchestrator.Item) (bs []
 		f := &orchestrator.Fault{Kind: "unreadable", Where: orchestrator.WhereUs, What: "This content could not be read from the store.", Do: "Load the page again."}
 		return []view.Block{{Kind: view.BlockFault, Fault: view.FaultOf(ctx, f, "")}}, "", false
 	}
-	return s.blocks(a, partHref(it.RunID, a.ID)), a2a.Text(a.Parts), true
+	return s.blocks(ctx, a, partHref(it.RunID, a.ID)), a2a.Text(a.Parts), true
 }
 
 // partHref returns where the parts of an artifact are served.
@@ -138,7 +138,7 @@ func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Bloc
 	st := view.TaskState(ctx, a2a.TaskState(d.State))
 	took := ""
 	if d.Took >= 1000 {
-		took = "after " + view.Duration(time.Duration(d.Took)*time.Millisecond)
+		took = view.T(ctx, "after %s", view.Duration(time.Duration(d.Took)*time.Millisecond))
 	}
 	retry := "/runs/" + url.PathEscape(it.RunID) + "/retry"
 	switch {

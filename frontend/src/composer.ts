@@ -1,5 +1,6 @@
 // Where the person writes: Enter sends, drafts survive, files come by picker, paste or drop.
 import { all, byId, say } from "./dom";
+import { t } from "./words";
 
 export function composer(): void {
 	restore();
@@ -7,10 +8,10 @@ export function composer(): void {
 	document.addEventListener("keydown", (e) => {
 		// 229 is what WebKit reports while an input method is composing.
 		if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.keyCode === 229) return;
-		const t = e.target as HTMLElement;
-		if (!(t instanceof HTMLTextAreaElement) || !(t.id === "say" || t.dataset.enter !== undefined)) return;
+		const box = e.target as HTMLElement;
+		if (!(box instanceof HTMLTextAreaElement) || !(box.id === "say" || box.dataset.enter !== undefined)) return;
 		e.preventDefault();
-		if (t.value.trim() || t.form?.querySelector<HTMLInputElement>('input[type="file"]')?.files?.length) t.form?.requestSubmit();
+		if (box.value.trim() || box.form?.querySelector<HTMLInputElement>('input[type="file"]')?.files?.length) box.form?.requestSubmit();
 	});
 	document.addEventListener("input", (e) => {
 		const form = (e.target as HTMLElement).closest<HTMLFormElement>("form[data-draft]");
@@ -57,7 +58,7 @@ function sent(e: Event): void {
 	form.querySelector<HTMLInputElement>('[name="message"]')!.value = crypto.randomUUID();
 	picked(form);
 	byId("say")?.focus();
-	say("Sent");
+	say(t("Sent"));
 }
 
 /** fill puts an example into the composer. */
@@ -81,7 +82,7 @@ function files(): void {
 		const max = Number(input.dataset.max);
 		for (const f of [...(input.files ?? []), ...more]) {
 			if (f.size <= max) dt.items.add(f);
-			else say(`${f.name} is larger than a message may carry`);
+			else say(t("%s is larger than a message may carry.", f.name));
 		}
 		input.files = dt.files;
 		picked(form);
@@ -113,9 +114,9 @@ function picked(form: HTMLFormElement): void {
 		li.className = f.size > max ? "tag fail" : "tag";
 		b.type = "button";
 		b.dataset.drop = String(i);
-		b.setAttribute("aria-label", `Leave out ${f.name}`);
+		b.setAttribute("aria-label", t("Leave out %s", f.name));
 		b.textContent = "×";
-		li.append(f.size > max ? `${f.name} is too large ` : `${f.name} `, b);
+		li.append(f.size > max ? t("%s is too large", f.name) + " " : `${f.name} `, b);
 		return li;
 	}));
 }

@@ -1,4 +1,5 @@
 // Plain forms, sent without leaving the page. What they cause arrives over the socket, in every window.
+import { t } from "./words";
 import { fragment, say } from "./dom";
 
 export function forms(): void {
@@ -37,19 +38,25 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 		}
 		fault(form, html);
 	} catch {
-		fault(form, '<p class="err" role="alert">Parley did not answer. What you wrote is still here; send it again when the connection is back.</p>');
+		fault(form, "", t("Parley did not answer. What you wrote is still here; send it again when the connection is back."));
 	} finally {
 		form.ariaBusy = null;
 	}
 }
 
 /** fault puts what went wrong where it went wrong: into the form's own slot, or behind it. */
-function fault(form: HTMLFormElement, html: string): void {
+function fault(form: HTMLFormElement, html: string, words = ""): void {
 	let slot = form.querySelector("[data-fault]");
-	if (!slot && html) {
+	if (!slot && (html || words)) {
 		slot = (form.closest(".card, .pulse, .msg") ?? form).appendChild(document.createElement("div"));
 		slot.setAttribute("data-fault", "");
 	}
 	slot?.replaceChildren(fragment(html));
+	if (words) {
+		const p = slot!.appendChild(document.createElement("p"));
+		p.className = "err";
+		p.role = "alert";
+		p.textContent = words;
+	}
 	slot?.scrollIntoView?.({ block: "nearest" });
 }

@@ -173,5 +173,24 @@ func Tv(ctx context.Context, en string) string {
 
 // scriptWords are what the page's own script says, which asks for them by t("…"). The page carries their translations.
 func scriptWords() []string {
-	return []string{}
+	return []string{
+		Mark("%s is larger than a message may carry."), Mark("%s is too large"), Mark("Connection lost, catching up"), Mark("Copied"),
+		Mark("Document"), Mark("Leave out %s"), Mark("Live"),
+		Mark("Parley did not answer. What you wrote is still here; send it again when the connection is back."),
+		Mark("Sent"), Mark("The clipboard is not available here"),
+	}
+}
+
+// scriptSays are the translations of scriptWords as JSON, "" in English.
+func scriptSays(ctx context.Context) string {
+	c := catalogues[Spoken(ctx)]
+	if c == nil {
+		return ""
+	}
+	says := map[string]string{}
+	for _, en := range scriptWords() {
+		says[en] = Tv(ctx, en)
+	}
+	b, _ := json.Marshal(says)
+	return string(b)
 }

@@ -93,6 +93,10 @@ func said(t *testing.T) map[string]string {
 					t.Errorf("%s: %q has %d verbs for %d arguments", where, key, got, n)
 				}
 			}
+			if key == "" {
+				t.Errorf("%s: %s of nothing", where, fn)
+				return true
+			}
 			keys[key] = where
 			return true
 		})
@@ -284,8 +288,8 @@ func TestT(t *testing.T) {
 		Tn(xx, 1, "%d chat of %s", "%d chats of %s", "a"):              "a has 1",
 		draw(en, TC("Sent to %s by %s", b("x"), b("y"))):               "Sent to <b>x</b> by <b>y</b>",
 		draw(xx, TC("Sent to %s by %s", b("x"), b("y"))):               "&lt;<b>y</b>&gt; <b>x</b>",
-		Tv(xx, "%d from %s"):                                         "%[2]s: %[1]d",
-		Tv(xx, "An agent's own words, 100% "):                        "An agent's own words, 100% ",
+		Tv(xx, "%d from %s"):                                           "%[2]s: %[1]d",
+		Tv(xx, "An agent's own words, 100% "):                          "An agent's own words, 100% ",
 		Spoken(en) + Spoken(xx) + Spoken(Speak(xx, Negotiate("", ""))): "enxxen",
 	} {
 		if got != want {
