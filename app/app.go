@@ -71,6 +71,8 @@ type App struct {
 	serving  atomic.Bool // all of the above is there
 	failed   chan error
 	stop     context.CancelFunc // of the background work
+
+	background context.Context // ends with Close
 }
 
 // Ready says where a serving program is found.
@@ -155,7 +157,10 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	a.hooks = newHooks()
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.caller.hooks, a.caller.reported = a.hooks, a.recordHook
-	a.registry = &registry{store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, hooks: a.hooks, log: a.log}
+	a.registry = &registry{
+		store: a.store, creds: creds, egress: a.egress, grants: a.grants, caller: a.caller, hooks: a.hooks, log: a.log,
+		kept: newKept(), suspects: make(chan string, 64),
+	}
 	a.caller.learned, a.caller.heard = a.registry.learned, a.registry.heard
 	a.driver = local.New(a.store, a.caller, &local.Options{
 		Log: a.log,
@@ -169,12 +174,11 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if a.push, err = a.newPush(); err != nil {
 		return nil, err
 	}
-	a.control = &http.Server{Handler: controlHandler(a.verbs()), ReadHeaderTimeout: 5 * time.Second}
+	a.control = &http.Server{Handler: controlHandler(a.verbs(), a.keeperVerbs()), ReadHeaderTimeout: 5 * time.Second}
 	go func(socket net.Listener) { _ = a.control.Serve(socket) }(a.claim.socket) // Close may come first
 
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	a.stop = stop
-	go a.expire(background)
+	a.background, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go a.expire(a.background)
 	return a, nil
 }
 
@@ -247,6 +251,7 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	ui, in, rpc = nil, nil, nil
 	a.ready.UI = a.link("")
 	a.serving.Store(true)
+	go a.registry.watch(a.background)
 	go debug.FreeOSMemory() // what the start took and nobody needs any more
 	a.log.Info("ready", "a2a", a.ready.A2A, "grpc", a.ready.GRPC, "data", a.data, "version", a.cfg.Version)
 	return a.ready, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -23,8 +24,12 @@ import (
 type verb func(ctx context.Context, in json.RawMessage, send func(any) error) error
 
 // controlHandler serves verbs.
-func controlHandler(verbs map[string]verb) http.Handler {
+func controlHandler(tables ...map[string]verb) http.Handler {
 	mux := http.NewServeMux()
+	verbs := map[string]verb{}
+	for _, t := range tables {
+		maps.Copy(verbs, t)
+	}
 	for name, do := range verbs {
 		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
 			in, err := io.ReadAll(http.MaxBytesReader(w, r.Body, controlBody))

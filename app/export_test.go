@@ -10,3 +10,8 @@ import (
 func (a *App) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orchestrator.WireRecord, error) {
 	return a.store.WireRecords(ctx, q)
 }
+
+// Agent returns an agent as it is stored.
+func (a *App) Agent(ctx context.Context, id string) (*orchestrator.Agent, error) {
+	return a.store.DB.Agent(ctx, id)
+}

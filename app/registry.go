@@ -31,6 +31,9 @@ type registry struct {
 	hooks  *hooks
 	log    *slog.Logger
 
+	kept     *kept
+	suspects chan string // agents whose cards are to be read again soon
+
 	editing sync.Mutex                     // held from what an agent is to what it becomes
 	mu      sync.Mutex                     // of amended, and never held while anything else is asked
 	amended map[string]*orchestrator.Agent // by id: what was changed, on its way to the disk
@@ -245,6 +248,7 @@ func (r *registry) Remove(ctx context.Context, id string) error {
 		}
 	}
 	r.caller.forget(id)
+	r.kept.forget(id)
 	return errors.Join(r.grants.load(ctx, r.store, id), r.creds.forget(ctx, id))
 }
 

@@ -27,9 +27,12 @@ func (r *registry) learned(g *orchestrator.Agent, v a2aclient.Verdict) {
 
 // heard keeps how the last contact with an agent went, and since when it goes so.
 func (r *registry) heard(g *orchestrator.Agent, f *orchestrator.Fault) {
+	if f != nil {
+		r.suspect(g.ID)
+	}
 	r.amend(g, func(found *orchestrator.Agent) bool {
 		was := found.Health
-		found.Health = orchestrator.AgentHealth{Checked: time.Now(), Fault: f}
+		found.Health = orchestrator.AgentHealth{Checked: time.Now(), Latency: was.Latency, Fault: f}
 		return was.Checked.IsZero() || !alike(was.Fault, f)
 	})
 }

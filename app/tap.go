@@ -14,6 +14,7 @@ func (a *App) record(ctx context.Context, x *wire.Exchange) {
 	switch {
 	case !x.Inbound:
 		r.RunID = orchestrator.OriginOf(ctx).RunID
+		a.registry.kept.contacted(x)
 	case x.Err == "":
 		r.RunID = x.TaskID
 	}

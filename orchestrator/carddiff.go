@@ -12,15 +12,15 @@ import (
 
 // CardHunk is what became of one part of a card, as people compare it.
 type CardHunk struct {
-	Title string // "Skills"
-	Grave bool   // where, how or as whom the agent is called, or what it says it can do
-	Lines []CardLine
+	Title string     `json:"title"`           // "Skills"
+	Grave bool       `json:"grave,omitempty"` // where, how or as whom the agent is called, or what it says it can do
+	Lines []CardLine `json:"lines"`
 }
 
 // CardLine is one line of a part: both cards have it, or only one.
 type CardLine struct {
-	Op   CardOp
-	Text string
+	Op   CardOp `json:"op,omitempty"`
+	Text string `json:"text"`
 }
 
 // CardOp says which card a line is from.

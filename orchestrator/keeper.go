@@ -48,35 +48,35 @@ type AgentLook struct {
 
 // Contact is one exchange with an agent.
 type Contact struct {
-	At     time.Time
-	Method string
-	Took   time.Duration // until the answer was there; of a stream, until it ended
-	Err    string        // "": it answered
+	At     time.Time     `json:"at"`
+	Method string        `json:"method"`
+	Took   time.Duration `json:"tookNanos"`     // until the answer was there; of a stream, until it ended
+	Err    string        `json:"err,omitempty"` // "": it answered
 }
 
 // Connection is how an origin was seen over TLS.
 type Connection struct {
-	Origin  string
-	Version string // "TLS 1.3"
-	Subject string // of the certificate: the common name, or the first of its names
-	Issuer  string
-	Names   []string // the hosts it is for
-	Expires time.Time
-	Seen    time.Time // when this certificate was shown first
+	Origin  string    `json:"origin"`
+	Version string    `json:"version"` // "TLS 1.3"
+	Subject string    `json:"subject"` // of the certificate: the common name, or the first of its names
+	Issuer  string    `json:"issuer"`
+	Names   []string  `json:"names,omitempty"` // the hosts it is for
+	Expires time.Time `json:"expires"`
+	Seen    time.Time `json:"seen"` // when this certificate was shown first
 }
 
 // CredentialInfo names a credential that is kept, without its secret.
 type CredentialInfo struct {
-	Origin string // the only one it goes to
-	Kind   string // "bearer", "basic", "key" or "certificate"
-	Name   string // key: of the header, parameter or cookie; basic: of the user; certificate: its subject
+	Origin string `json:"origin"`         // the only one it goes to
+	Kind   string `json:"kind"`           // "bearer", "basic", "key" or "certificate"
+	Name   string `json:"name,omitempty"` // key: of the header, parameter or cookie; basic: of the user; certificate: its subject
 }
 
 // AgentTest is what a harmless call proved.
 type AgentTest struct {
-	At      time.Time
-	Latency time.Duration // of the call; 0: it was not answered
-	Steps   []TestStep    // in the order in which they were done
+	At      time.Time     `json:"at"`
+	Latency time.Duration `json:"latencyNanos,omitempty"` // of the call; 0: it was not answered
+	Steps   []TestStep    `json:"steps"`                  // in the order in which they were done
 }
 
 // OK reports whether all that was done went well.
@@ -91,18 +91,18 @@ func (t *AgentTest) OK() bool {
 
 // TestStep is one thing that was tried.
 type TestStep struct {
-	Name   string // "Card", "Connection", "Answer", "Sign-in", "Version"
-	Detail string // what it showed, one sentence
-	Fault  *Fault // nil: it went well
-	Left   bool   // it was not tried; Detail says why
+	Name   string `json:"name"`             // "Card", "Connection", "Answer", "Sign-in", "Version"
+	Detail string `json:"detail,omitempty"` // what it showed, one sentence
+	Fault  *Fault `json:"fault,omitempty"`  // nil: it went well
+	Left   bool   `json:"left,omitempty"`   // it was not tried; Detail says why
 }
 
 // Finding is a remark on a card, by the rules of its version.
 type Finding struct {
-	Level FindingLevel
-	Path  string // in the card, as a JSON path: "$.skills[2].id"
-	What  string // one sentence
-	Rule  string // where it stands: "A2A v1.0, 4.4.5"
+	Level FindingLevel `json:"level"`
+	Path  string       `json:"path"` // in the card, as a JSON path: "$.skills[2].id"
+	What  string       `json:"what"` // one sentence
+	Rule  string       `json:"rule"` // where it stands: "A2A v1.0, 4.4.5"
 }
 
 // FindingLevel says how much a finding weighs.

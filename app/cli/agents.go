@@ -18,7 +18,8 @@ import (
 func (e *env) agentsCmd() *cobra.Command {
 	c := &cobra.Command{Use: "agents", Short: "Add, list, show, verify and remove agents"}
 	c.AddCommand(e.agentsAddCmd(), e.agentsListCmd(), e.agentsShowCmd(), e.agentsSpeakCmd(), e.agentsVerifyCmd(),
-		e.agentsCredentialCmd(), e.agentsRemoveCmd())
+		e.agentsCredentialCmd(), e.agentsForgetCmd(), e.agentsRemoveCmd())
+	c.AddCommand(e.keeperCmds()...)
 	return c
 }
 
