@@ -271,10 +271,10 @@ func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
 }
 
 func titleOf(ctx context.Context, c *orchestrator.Conversation) string {
-	if c.Title == "" {
+	if c.Called() == "" {
 		return view.T(ctx, "New chat")
 	}
-	return c.Title
+	return c.Called()
 }
 
 // agents returns the approved agents by name.

@@ -8,13 +8,30 @@ import (
 // Conversation is what a person sees as one chat.
 type Conversation struct {
 	ID       string
-	Title    string
+	Title    string // the words it began with
+	Name     string // what the person calls it; "" = by its title
 	To       string // an agent id, or Auto
 	Created  time.Time
 	Updated  time.Time // of the last item; the order of the list
 	Pinned   bool
 	LastText string // start of the last item, for the list
 	State    ConversationState
+}
+
+// Called returns the name of a conversation: the person's, or its title.
+func (c *Conversation) Called() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return c.Title
+}
+
+// ChatMark is what a person sets of a conversation; nil leaves it as it is. Rows of a Batch's Conversations set it only
+// where the conversation is new, so that whoever carries a run on never undoes what was set meanwhile.
+type ChatMark struct {
+	ConversationID string
+	Name           *string
+	Pinned         *bool
 }
 
 // ConversationState is what the list shows beside a title.

@@ -59,7 +59,8 @@ type Batch struct {
 	Receipt       *Receipt // ErrDuplicate, and nothing written, when the message is known
 	Agents        []*Agent
 	Grants        []Grant
-	Conversations []*Conversation
+	Conversations []*Conversation // but for Name and Pinned of one that is there: see ChatMark
+	Marks         []ChatMark      // after Conversations
 	Runs          []*Run
 	Steps         []*Step
 	Contexts      []*ChildContext

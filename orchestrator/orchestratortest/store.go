@@ -56,6 +56,7 @@ func TestStore(t *testing.T, open OpenStore) {
 		{"WorkflowRuns", storeWorkflowRuns},
 		{"Settings", storeSettings},
 		{"Conversations", storeConversations},
+		{"ChatMarks", storeChatMarks},
 		{"Items", storeItems},
 		{"Artifact", storeArtifact},
 		{"Search", storeSearch},

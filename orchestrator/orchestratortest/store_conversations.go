@@ -15,6 +15,40 @@ import (
 	"parley/orchestrator"
 )
 
+// What a person set of a conversation stays, whoever writes its row.
+func storeChatMarks(t *testing.T, open OpenStore) {
+	s := newStore(t, open)
+	row := &orchestrator.Conversation{ID: "c", Title: "Trip", To: orchestrator.Auto, Created: storeTime(1), Updated: storeTime(2)}
+	other := &orchestrator.Conversation{ID: "d", Title: "Other", To: orchestrator.Auto, Created: storeTime(1), Updated: storeTime(3)}
+	storeWrite(t, s, &orchestrator.Batch{Conversations: []*orchestrator.Conversation{row, other}})
+	name, pinned := "A week in Lisbon", true
+	check := func(want *orchestrator.Conversation, called string) {
+		t.Helper()
+		got, err := s.Conversation(t.Context(), "c")
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Fatalf("conversation: %v (-want +got):\n%s", err, d)
+		}
+		if got.Called() != called {
+			t.Fatalf("it is called %q, want %q", got.Called(), called)
+		}
+	}
+	storeWrite(t, s, &orchestrator.Batch{Marks: []orchestrator.ChatMark{{ConversationID: "c", Name: &name}}})
+	storeWrite(t, s, &orchestrator.Batch{Marks: []orchestrator.ChatMark{{ConversationID: "c", Pinned: &pinned}, {ConversationID: "nothing", Pinned: &pinned}}})
+	again := *row
+	again.LastText, again.Updated = "ok", storeTime(4) // by somebody who had read it before
+	storeWrite(t, s, &orchestrator.Batch{Conversations: []*orchestrator.Conversation{&again}})
+	want := again
+	want.Name, want.Pinned = name, true
+	check(&want, name)
+	list, err := s.ListConversations(t.Context(), "", 10)
+	if d := cmp.Diff([]*orchestrator.Conversation{&want, other}, list); d != "" || err != nil {
+		t.Fatalf("list: %v (-want +got):\n%s", err, d)
+	}
+	name, pinned = "", false
+	storeWrite(t, s, &orchestrator.Batch{Conversations: []*orchestrator.Conversation{&again}, Marks: []orchestrator.ChatMark{{ConversationID: "c", Name: &name, Pinned: &pinned}}})
+	check(&again, "Trip")
+}
+
 func storeConversations(t *testing.T, open OpenStore) {
 	s := newStore(t, open)
 	_, err := s.Conversation(t.Context(), "c")

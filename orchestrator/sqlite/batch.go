@@ -76,6 +76,9 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 	for _, x := range b.Conversations {
 		r.conversation(x)
 	}
+	for _, m := range b.Marks {
+		r.mark(m)
+	}
 	for _, x := range b.Runs {
 		r.run(x)
 	}

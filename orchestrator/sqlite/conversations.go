@@ -11,24 +11,39 @@ import (
 	"parley/orchestrator/words"
 )
 
-const upsertConversation = `INSERT INTO conversations (key, id, title, recipient, created, updated, pinned, state, last_text)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+const upsertConversation = `INSERT INTO conversations (key, id, title, recipient, created, updated, pinned, state, last_text, name)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (key) DO UPDATE SET title = excluded.title, recipient = excluded.recipient, created = excluded.created,
-		updated = excluded.updated, pinned = excluded.pinned, state = excluded.state, last_text = excluded.last_text`
+		updated = excluded.updated, state = excluded.state, last_text = excluded.last_text,
+		pinned = CASE WHEN title IS NULL THEN excluded.pinned ELSE pinned END,
+		name = CASE WHEN title IS NULL THEN excluded.name ELSE name END`
 
 func (b *batch) conversation(c *orchestrator.Conversation) {
 	s := b.add(upsertConversation, conversationID(c.ID), c.ID, c.Title, c.To, milli(c.Created), milli(c.Updated), c.Pinned,
-		string(c.State), c.LastText)
+		string(c.State), c.LastText, c.Name)
 	s.last = "conversation " + c.ID
 	b.change(orchestrator.Change{ConversationID: c.ID})
 }
 
-const conversationColumns = `SELECT id, title, recipient, created, updated, pinned, state, last_text FROM conversations `
+// mark puts in place what a person sets of a conversation.
+func (b *batch) mark(m orchestrator.ChatMark) {
+	var name, pinned any
+	if m.Name != nil {
+		name = *m.Name
+	}
+	if m.Pinned != nil {
+		pinned = *m.Pinned
+	}
+	b.add(`UPDATE conversations SET name = coalesce(?, name), pinned = coalesce(?, pinned) WHERE id = ?`, name, pinned, m.ConversationID)
+	b.change(orchestrator.Change{ConversationID: m.ConversationID})
+}
+
+const conversationColumns = `SELECT id, title, name, recipient, created, updated, pinned, state, last_text FROM conversations `
 
 func scanConversation(row scanner) (*orchestrator.Conversation, error) {
 	var c orchestrator.Conversation
 	var created, updated int64
-	err := row.Scan(&c.ID, &c.Title, &c.To, &created, &updated, &c.Pinned, &c.State, &c.LastText)
+	err := row.Scan(&c.ID, &c.Title, &c.Name, &c.To, &created, &updated, &c.Pinned, &c.State, &c.LastText)
 	if err != nil {
 		return nil, missing(err)
 	}

@@ -62,7 +62,7 @@ func (db *DB) Search(ctx context.Context, q orchestrator.SearchQuery) ([]orchest
 		it.Text = words.Plain(h.Snippet)
 		h.Item = &it
 		return h, err
-	}, `SELECT i.id, c.id, c.title, r.id, i.kind, i.agent, i.at, i.text FROM (`+found+`) AS found
+	}, `SELECT i.id, c.id, coalesce(nullif(c.name, ''), c.title), r.id, i.kind, i.agent, i.at, i.text FROM (`+found+`) AS found
 		JOIN items i ON i.id = found.rowid JOIN conversations c ON c.key = i.conversation
 		LEFT JOIN runs r ON r.key = i.run ORDER BY `+order, args...)
 }
