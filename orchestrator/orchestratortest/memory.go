@@ -120,7 +120,22 @@ func (m *MemoryStore) put(b *orchestrator.Batch) {
 		m.agents[a.ID] = *a
 	}
 	for _, c := range b.Conversations {
-		m.conversations[c.ID] = *c
+		row := *c
+		if was, ok := m.conversations[c.ID]; ok {
+			row.Name, row.Pinned = was.Name, was.Pinned
+		}
+		m.conversations[c.ID] = row
+	}
+	for _, k := range b.Marks {
+		if row, ok := m.conversations[k.ConversationID]; ok {
+			if k.Name != nil {
+				row.Name = *k.Name
+			}
+			if k.Pinned != nil {
+				row.Pinned = *k.Pinned
+			}
+			m.conversations[k.ConversationID] = row
+		}
 	}
 	for _, r := range b.Runs {
 		m.runs[r.ID] = *r
