@@ -28,8 +28,9 @@ type Endpoint struct {
 
 // Request is one that came in.
 type Request struct {
-	Header http.Header
-	Body   []byte
+	Header http.Header     `json:"-"`
+	Body   []byte          `json:"-"`
+	Gone   <-chan struct{} `json:"-"` // closed when nobody waits for the answer any more
 
 	Model    string `json:"model"`
 	Stream   bool   `json:"stream"`
@@ -140,7 +141,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (e *Endpoint) complete(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	req := &Request{Header: r.Header, Body: body}
+	req := &Request{Header: r.Header, Body: body, Gone: r.Context().Done()}
 	if err == nil {
 		err = json.Unmarshal(body, req)
 	}
