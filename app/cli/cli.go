@@ -2,7 +2,8 @@
 //
 // Commands that read or change something go through the control socket of the process that has the data directory;
 // when there is none they open the directory themselves, under its lock, for as long as they run. Results go to stdout,
-// logs to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the data directory is in use, 4 an answer is needed.
+// logs to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the data directory is in use, 4 an answer is needed; workflow
+// run and plan, which share a directory that is in use, end with 3 while an answer is needed.
 package cli
 
 import (
@@ -88,7 +89,7 @@ func (e *env) root() *cobra.Command {
 	root.PersistentFlags().BoolVarP(&e.verbose, "verbose", "v", false, "log more")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
 	root.AddCommand(
-		e.serveCmd(), e.demoCmd(), e.openCmd(), e.agentsCmd(), e.sendCmd(), e.taskCmd(), e.tokenCmd(), e.pushCmd(), e.exportCmd(),
+		e.serveCmd(), e.demoCmd(), e.openCmd(), e.agentsCmd(), e.sendCmd(), e.taskCmd(), e.asksCmd(), e.planCmd(), e.tokenCmd(), e.pushCmd(), e.exportCmd(),
 		e.workflowCmd(), e.loginCmd(), e.doctorCmd(), e.versionCmd(),
 	)
 	e.launch(root)

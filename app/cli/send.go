@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,16 +110,7 @@ func (e *env) follow(ctx context.Context, ctl *app.Control, verb string, in any,
 // answer puts an ask at the prompt. Without anybody to answer, the ask stays open and the program ends with exitAsking.
 func (e *env) answer(ctx context.Context, ctl *app.Control, ask *app.AskInfo, answers *bufio.Reader) error {
 	w := e.stderr
-	fmt.Fprintf(w, "%s asks: %s\n", cmp.Or(ask.Agent, "Parley"), ask.Prompt)
-	for i, c := range ask.Choices {
-		fmt.Fprintf(w, "  %d  %s  %s\n", i+1, c.Label, c.Detail)
-	}
-	for _, l := range ask.Links {
-		fmt.Fprintf(w, "  open %s\n", l.URL)
-	}
-	if len(ask.Schema) > 0 {
-		fmt.Fprintf(w, "  wanted, as JSON: %s\n", ask.Schema)
-	}
+	e.printAsk(ask)
 	if ask.Kind == orchestrator.AskSignIn {
 		fmt.Fprint(w, "Sign in there; the agent goes on by itself.\n")
 		return nil

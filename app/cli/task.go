@@ -29,6 +29,18 @@ type taskView struct {
 		State     string `json:"state"`
 		Timestamp string `json:"timestamp"`
 	} `json:"status"`
+	Metadata struct {
+		Agent    string `json:"urn:parley:agent"`
+		Workflow string `json:"urn:parley:workflow"`
+	} `json:"metadata"`
+}
+
+// who says who works on a task of ours.
+func (t *taskView) who() string {
+	if t.Metadata.Workflow != "" {
+		return "/" + t.Metadata.Workflow
+	}
+	return t.Metadata.Agent
 }
 
 func (e *env) printTask(raw json.RawMessage) error {
@@ -76,7 +88,7 @@ func (e *env) taskListCmd() *cobra.Command {
 				for _, raw := range tasks {
 					var v taskView
 					_ = json.Unmarshal(raw, &v)
-					fmt.Fprintf(t, "%s\t%s\t%s\n", v.ID, v.Status.State, v.Status.Timestamp)
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.ID, v.Status.State, v.who(), v.Status.Timestamp)
 				}
 				t.Flush()
 			})

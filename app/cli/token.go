@@ -37,6 +37,7 @@ func (e *env) tokenNewCmd() *cobra.Command {
 	f.StringSliceVar(&t.Agents, "agents", nil, "agents it may reach besides Parley's own, comma-separated; * = all")
 	f.BoolVar(&t.ReadOnly, "read-only", false, "may get, list and subscribe only")
 	f.BoolVar(&t.Credentials, "credentials", false, "its requests may use stored credentials")
+	f.BoolVar(&t.Workflows, "workflows", false, "may have workflows carried out: kept ones, and files it sends")
 	f.IntVar(&t.RatePerMin, "rate", 0, "requests a minute (0 = no limit)")
 	return e.readable(c)
 }
@@ -59,6 +60,9 @@ func (e *env) tokenListCmd() *cobra.Command {
 					}
 					if k.ReadOnly {
 						may = "read"
+					}
+					if k.Workflows {
+						may += ", run workflows"
 					}
 					if k.Used != nil {
 						used = k.Used.Format(time.DateTime)

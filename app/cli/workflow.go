@@ -14,9 +14,9 @@ import (
 
 func (e *env) workflowCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use: "workflow", Short: "Check and draw workflow files",
+		Use: "workflow", Short: "Run, keep, check and draw workflows",
 		Long: "A workflow file is a plan in YAML: which agents do what, after what, and when a person is asked.\n" +
-			"What it may say is in docs/workflows.md. These commands need no running program and no network.",
+			"What it may say is in docs/workflows.md. lint, graph and schema need no running program and no network.",
 		Args: func(c *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(c, args); err != nil {
 				return &codedError{exitUsage, err}
@@ -25,7 +25,10 @@ func (e *env) workflowCmd() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(e.workflowLintCmd(), e.workflowGraphCmd(), e.workflowSchemaCmd())
+	c.AddCommand(
+		e.workflowRunCmd(), e.workflowListCmd(), e.workflowShowCmd(), e.workflowSaveCmd(), e.workflowRemoveCmd(),
+		e.workflowLintCmd(), e.workflowGraphCmd(), e.workflowSchemaCmd(),
+	)
 	return c
 }
 
