@@ -26,6 +26,7 @@ type Flow struct {
 	Began   int64               `json:"began,omitempty"`
 	Done    int                 `json:"done,omitempty"` // nodes that came to their end, for their order
 	Stops   int                 `json:"stops,omitempty"`
+	Preview PreviewState        `json:"preview,omitempty"`
 	Closing a2a.TaskState       `json:"closing,omitempty"` // how the run ends once nothing of it goes on
 	Fault   *orchestrator.Fault `json:"fault,omitempty"`
 	Final   bool                `json:"final,omitempty"` // Finish is due
@@ -43,6 +44,7 @@ type FlowNode struct {
 	Order    int                 `json:"order,omitempty"` // in which it came to its end, from 1
 	Fault    *orchestrator.Fault `json:"fault,omitempty"`
 	Stopping bool                `json:"stopping,omitempty"` // its runs are not wanted any more
+	Again    int                 `json:"again,omitempty"`    // times a person tried it again
 	Undo     *FlowItem           `json:"undo,omitempty"`     // the run that undoes it
 }
 
@@ -56,6 +58,15 @@ type FlowItem struct {
 	Result   a2a.TaskState `json:"result,omitempty"` // how its last run ended
 	Stops    int           `json:"stops,omitempty"`
 }
+
+// PreviewState says how far a person has agreed to a plan.
+type PreviewState string
+
+const (
+	PreviewNone   PreviewState = ""      // nobody has to, or somebody has
+	PreviewWanted PreviewState = "wants" // the ask must be opened
+	PreviewAsked  PreviewState = "asked"
+)
 
 // NodeState is the state of a node.
 type NodeState string
@@ -114,8 +125,11 @@ func ChildID(run, node string, round, item, attempt int) string {
 	return "step-" + Digest(fmt.Appendf(nil, "%s/%s/%d/%d/%d", run, node, round, item, attempt))
 }
 
-// undoItem is the number of the item that undoes a node.
-const undoItem = -1
+// UndoItem is the number of the item that undoes a node.
+const UndoItem = -1
+
+// base is the number of attempts that a node's items had before somebody had it tried again; their own come after it.
+func (st *FlowNode) base() int { return st.Again * (MaxAttempt + 1) }
 
 // The events of a Flow. Planned (with a Graph), Asked, Answered and Stopping are the others.
 
@@ -136,16 +150,31 @@ type Begun struct {
 	Item    int    `json:"item"` // -1: the node is undone
 	Attempt int    `json:"attempt"`
 	Run     string `json:"run"`
+	Agent   string `json:"agent,omitempty"` // who was found for it; "" for a plan within this one
 	At      int64  `json:"at"`
 }
 
-// Over says how a run of an item ended.
+// Over says how a run of an item ended. What it made stays in its own log; here stands what can be shown of it.
 type Over struct {
-	Run   string              `json:"run"`
-	State a2a.TaskState       `json:"state"`
-	Final bool                `json:"final,omitempty"` // trying again would not help
-	Fault *orchestrator.Fault `json:"fault,omitempty"`
-	At    int64               `json:"at"`
+	Run       string                      `json:"run"`
+	State     a2a.TaskState               `json:"state"`
+	Final     bool                        `json:"final,omitempty"` // trying again would not help
+	Fault     *orchestrator.Fault         `json:"fault,omitempty"`
+	Text      string                      `json:"text,omitempty"` // the start of what it said
+	Artifacts []orchestrator.ArtifactData `json:"artifacts,omitempty"`
+	Data      json.RawMessage             `json:"data,omitempty"` // as far as it is short
+	Usage     *orchestrator.Usage         `json:"usage,omitempty"`
+	Task      string                      `json:"task,omitempty"` // as the agent calls it
+	At        int64                       `json:"at"`
+}
+
+// Steered says that a person stopped what a step has going on, or has a failed one tried again.
+type Steered struct {
+	Node  string `json:"node"`
+	Again bool   `json:"again,omitempty"` // try it again; otherwise: stop it
+	Round int    `json:"round,omitempty"` // of the node, to stop it
+	N     int    `json:"n,omitempty"`     // times it was tried again before
+	At    int64  `json:"at"`
 }
 
 // Due says that a time has come that a Timer waited for.
@@ -157,6 +186,7 @@ func (*Resolved) Kind() orchestrator.EventKind { return orchestrator.EventResolv
 func (*Begun) Kind() orchestrator.EventKind    { return orchestrator.EventBegun }
 func (*Over) Kind() orchestrator.EventKind     { return orchestrator.EventOver }
 func (*Due) Kind() orchestrator.EventKind      { return orchestrator.EventDue }
+func (*Steered) Kind() orchestrator.EventKind  { return orchestrator.EventSteered }
 
 // The commands of a Flow. Open and Finish are the others.
 
@@ -164,6 +194,14 @@ func (*Due) Kind() orchestrator.EventKind      { return orchestrator.EventDue }
 type Resolve struct {
 	Node  string
 	Round int
+	Again int // times it was tried again before
+}
+
+// Decide asks for what comes next to be decided, which becomes a Planned of that Node, or, when it cannot be, a Resolved
+// with a Fault.
+type Decide struct {
+	Node  string
+	Again int
 }
 
 // Begin asks for the run of an item to be begun, by way of a Begun in the log.
@@ -194,7 +232,8 @@ type Halt struct {
 // Timer asks for a Due at a time, or soon after.
 type Timer struct{ At int64 }
 
-func (c *Resolve) ID() string { return fmt.Sprintf("resolve/%s/%d", c.Node, c.Round) }
+func (c *Resolve) ID() string { return fmt.Sprintf("resolve/%s/%d/%d", c.Node, c.Round, c.Again) }
+func (c *Decide) ID() string  { return fmt.Sprintf("decide/%s/%d", c.Node, c.Again) }
 func (c *Begin) ID() string {
 	return fmt.Sprintf("begin/%s/%d/%d/%d", c.Node, c.Round, c.Item, c.Attempt)
 }

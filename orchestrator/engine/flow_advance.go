@@ -9,7 +9,7 @@ import (
 
 // advance draws every conclusion that needs nothing more from the world.
 func (f *Flow) advance() {
-	if f.Ended || f.Final || len(f.Nodes) == 0 {
+	if f.Ended || f.Final || len(f.Nodes) == 0 || f.Preview != PreviewNone && f.Closing == a2a.TaskStateUnspecified {
 		return
 	}
 	for moved := true; moved; {
@@ -215,16 +215,46 @@ func (f *Flow) undone() bool {
 	return false
 }
 
-// Interrupted returns what the run waits for, of whom nothing else goes on: an input, a sign-in, or nothing ("").
-func (f *Flow) Interrupted() orchestrator.AskKind {
-	if len(f.Asks) == 0 {
-		return ""
-	}
+// Waits reports whether nothing of the run goes on but what waits for somebody. interrupted says whether a run that was
+// begun does; what waits for a time is not waiting for somebody.
+func (f *Flow) Waits(interrupted func(run string) bool) bool {
+	asking := len(f.Asks) > 0
 	for i := range f.Nodes {
 		st := &f.Nodes[i]
-		if st.State == NodeReady || st.State == NodeRunning && !st.idle() {
-			return ""
+		if st.State == NodeReady || st.Wants {
+			return false
+		}
+		for j := range st.Items {
+			switch it := &st.Items[j]; {
+			case st.State != NodeRunning:
+			case it.State == ItemBegun && !interrupted(it.Run), it.State == ItemWaiting && !st.Stopping && st.room(&f.Graph.Nodes[i]):
+				return false
+			case it.State == ItemBegun:
+				asking = true
+			}
+		}
+		if u := st.Undo; u != nil && (u.State == ItemWaiting || u.State == ItemBegun && !interrupted(u.Run)) {
+			return false
+		} else if u != nil && u.State == ItemBegun {
+			asking = true
 		}
 	}
-	return f.Asks[0].Kind
+	return asking
+}
+
+// room reports whether one more item of the node may be begun.
+func (st *FlowNode) room(n *Node) bool {
+	running := 0
+	for j := range st.Items {
+		if st.Items[j].State == ItemBegun {
+			running++
+		}
+	}
+	return n.Parallel == 0 || running < n.Parallel
+}
+
+// Goes reports whether that run was begun and is not known to have ended.
+func (f *Flow) Goes(run string) bool {
+	_, _, it := f.item(run)
+	return it != nil
 }

@@ -28,6 +28,8 @@ func (f *Flow) Apply(b Body) {
 		f.asked(b)
 	case *Answered:
 		f.answered(b)
+	case *Steered:
+		f.steered(b)
 	case *Stopping:
 		f.Stops++
 		f.close(a2a.TaskStateCanceled, nil)
@@ -48,21 +50,78 @@ func (f *Flow) Apply(b Body) {
 
 // planned takes a plan, or what is added to one. An addition that is no plan is left out: whoever proposes it checks it.
 func (f *Flow) planned(b *Planned) {
-	if b.Graph == nil || f.Closing != a2a.TaskStateUnspecified {
+	if f.Closing != a2a.TaskStateUnspecified {
 		return
 	}
-	g := *b.Graph
+	if b.Node != "" {
+		f.decided(b)
+		return
+	}
+	first := len(f.Nodes) == 0
+	if b.Graph == nil || !f.grow(b.Graph) || !first {
+		return
+	}
+	if f.Began = b.At; b.Preview {
+		f.Preview = PreviewWanted
+	}
+}
+
+// grow adds nodes, when they and those that are there make a plan.
+func (f *Flow) grow(more *Graph) bool {
+	g := *more
 	if len(f.Graph.Nodes) > 0 {
 		g = f.Graph
-		g.Nodes = append(g.Nodes[:len(g.Nodes):len(g.Nodes)], b.Graph.Nodes...)
-	} else {
-		f.Began = b.At
+		g.Nodes = append(g.Nodes[:len(g.Nodes):len(g.Nodes)], more.Nodes...)
 	}
 	if g.Check() != nil {
-		return
+		return false
 	}
 	f.Graph = g
 	f.Nodes = append(f.Nodes, make([]FlowNode, len(g.Nodes)-len(f.Nodes))...)
+	return true
+}
+
+// decided takes what a node of kind plan decided. It is done with that; what was decided is done by the nodes it adds.
+func (f *Flow) decided(b *Planned) {
+	n, st := f.Node(b.Node)
+	if st == nil || n.Kind != NodePlan || st.State != NodeReady {
+		return
+	}
+	if b.Graph != nil && !f.grow(b.Graph) {
+		f.failNode(n, st, &orchestrator.Fault{
+			Kind: "plan", Where: orchestrator.WhereUs, What: "What was decided is no plan that could be carried out.", Do: "Try again.",
+		})
+		return
+	}
+	_, st = f.Node(b.Node) // it may have moved
+	f.settle(st, NodeDone)
+}
+
+// steered stops what a node has going on, or has it tried again after it failed.
+func (f *Flow) steered(b *Steered) {
+	n, st := f.Node(b.Node)
+	switch {
+	case st == nil || f.Closing != a2a.TaskStateUnspecified || b.N != st.Again:
+	case b.Again && f.Retryable(st):
+		*st = FlowNode{State: NodeReady, Round: 1, Again: st.Again + 1, Agreed: st.Agreed}
+	case !b.Again && f.Stoppable(st) && b.Round == st.Round:
+		f.failNode(n, st, &orchestrator.Fault{
+			Kind: "stopped", Where: orchestrator.WhereUs, What: "Step " + n.ID + " was stopped.", Do: "Try it again, or run the plan again.",
+		})
+	}
+}
+
+// Stoppable reports whether a node has something going on that can be stopped for itself.
+func (f *Flow) Stoppable(st *FlowNode) bool {
+	return f.Closing == a2a.TaskStateUnspecified && !st.Stopping && (st.State == NodeReady || st.State == NodeApproving || st.State == NodeRunning)
+}
+
+// maxAgain is how often a person may have one node tried again.
+const maxAgain = 1000
+
+// Retryable reports whether a node may be tried again.
+func (f *Flow) Retryable(st *FlowNode) bool {
+	return f.Closing == a2a.TaskStateUnspecified && st.State == NodeFailed && st.Again < maxAgain
 }
 
 func (f *Flow) resolved(b *Resolved) {
@@ -73,6 +132,8 @@ func (f *Flow) resolved(b *Resolved) {
 	switch {
 	case b.Fault != nil:
 		f.failNode(n, st, b.Fault)
+		return
+	case n.Kind == NodePlan:
 		return
 	case b.Skip && st.Round > 1:
 		f.settle(st, NodeDone)
@@ -90,7 +151,7 @@ func (f *Flow) resolved(b *Resolved) {
 	if n.Kind == NodeCall {
 		st.Items = make([]FlowItem, len(b.Items))
 		for i := range st.Items {
-			st.Items[i].Attempt = 1
+			st.Items[i].Attempt = st.base() + 1
 		}
 	}
 	if n.Timeout > 0 && st.Round == 1 {
@@ -111,7 +172,7 @@ func (f *Flow) begun(b *Begun) {
 	}
 	var it *FlowItem
 	switch {
-	case b.Item == undoItem:
+	case b.Item == UndoItem:
 		it = st.Undo
 	case b.Item < 0 || b.Item >= len(st.Items) || st.State != NodeRunning || st.Stopping:
 	default:
@@ -154,11 +215,11 @@ func (f *Flow) over(b *Over) {
 	if it == st.Undo || st.Stopping {
 		return
 	}
-	attempts := max(1, n.Attempts)
+	attempts, tried := max(1, n.Attempts), it.Attempt-st.base()
 	switch {
 	case f.Calls >= f.Graph.maxCalls():
-	case b.State != a2a.TaskStateCanceled && !b.Final && it.Attempt < attempts && !it.Fallback:
-		*it = FlowItem{Attempt: it.Attempt + 1, After: later(b.At, n.Backoff, it.Attempt)}
+	case b.State != a2a.TaskStateCanceled && !b.Final && tried < attempts && !it.Fallback:
+		*it = FlowItem{Attempt: it.Attempt + 1, After: later(b.At, n.Backoff, tried)}
 		return
 	case n.OnError == OnErrorFallback && !it.Fallback && b.State != a2a.TaskStateCanceled:
 		*it = FlowItem{Attempt: it.Attempt + 1, Fallback: true}
@@ -203,6 +264,13 @@ func (f *Flow) due(at int64) {
 }
 
 func (f *Flow) asked(b *Asked) {
+	if b.Step == "" {
+		if f.Preview == PreviewWanted && f.Open(b.Ask) == nil {
+			f.Preview = PreviewAsked
+			f.Asks = append(f.Asks, Ask{ID: b.Ask, Kind: b.AskKind})
+		}
+		return
+	}
 	_, st := f.Node(b.Step)
 	if st == nil || !st.Wants || b.Phase != st.phase() || f.Open(b.Ask) != nil {
 		return
@@ -221,6 +289,13 @@ func (f *Flow) answered(b *Answered) {
 	}
 	ask := f.Asks[i]
 	f.Asks = append(f.Asks[:i:i], f.Asks[i+1:]...)
+	if ask.Step == "" {
+		if f.Preview = PreviewNone; b.State != orchestrator.AskAnswered {
+			f.close(a2a.TaskStateCanceled, nil)
+		}
+		f.Began = max(f.Began, b.At) // the time of the plan runs from here
+		return
+	}
 	n, st := f.Node(ask.Step)
 	if st == nil || st.State != NodeApproving {
 		return

@@ -13,6 +13,12 @@ func (f *Flow) Next() []Command {
 	case f.Final:
 		return []Command{&Finish{State: f.Closing, Fault: f.Fault}}
 	}
+	switch f.Preview {
+	case PreviewWanted:
+		return []Command{&Open{Kind: orchestrator.AskApproval}}
+	case PreviewAsked:
+		return nil
+	}
 	var cs []Command
 	soonest := int64(0)
 	timer := func(at int64) {
@@ -29,8 +35,12 @@ func (f *Flow) Next() []Command {
 		if st.Wants {
 			cs = append(cs, &Open{Step: n.ID, Phase: st.phase(), Kind: askKind(n, st)})
 		}
-		if st.State == NodeReady {
-			cs = append(cs, &Resolve{Node: n.ID, Round: st.Round})
+		switch {
+		case st.State != NodeReady:
+		case n.Kind == NodePlan:
+			cs = append(cs, &Decide{Node: n.ID, Again: st.Again})
+		default:
+			cs = append(cs, &Resolve{Node: n.ID, Round: st.Round, Again: st.Again})
 		}
 		if !st.Stopping {
 			timer(st.Deadline)
@@ -72,22 +82,23 @@ func (f *Flow) nextUndo(cs []Command, n *Node, st *FlowNode) []Command {
 	switch u := st.Undo; {
 	case u == nil:
 	case u.State == ItemBegun:
-		cs = append(cs, &Watch{Node: n.ID, Round: st.Round, Item: undoItem, Attempt: u.Attempt, Run: u.Run})
+		cs = append(cs, &Watch{Node: n.ID, Round: st.Round, Item: UndoItem, Attempt: u.Attempt, Run: u.Run})
 		if f.Stops > 1 { // somebody does not want to wait for it
 			cs = append(cs, &Halt{Run: u.Run, N: u.Stops})
 		}
 	case u.State == ItemWaiting:
-		cs = append(cs, &Begin{Node: n.ID, Round: st.Round, Item: undoItem, Attempt: u.Attempt})
+		cs = append(cs, &Begin{Node: n.ID, Round: st.Round, Item: UndoItem, Attempt: u.Attempt})
 	}
 	return cs
 }
 
 // phase numbers the asks of a node: one for its approval, one for its question, in every round.
 func (st *FlowNode) phase() int {
+	p := 2 * (st.Round + st.Again*(MaxRounds+1))
 	if st.Agreed {
-		return 2*st.Round + 1
+		p++
 	}
-	return 2 * st.Round
+	return p
 }
 
 // askKind is how a node asks: for an approval, or its own question.

@@ -223,14 +223,14 @@ func TestFlowAsksAndLoops(t *testing.T) {
 		{ID: "q", Kind: NodeAsk, Approve: true},
 	}})
 	w.settle()
-	if len(w.order) != 0 || len(w.f.Asks) != 2 || w.f.Asks[0].Kind != orchestrator.AskApproval || w.f.Interrupted() != orchestrator.AskApproval {
+	if len(w.order) != 0 || len(w.f.Asks) != 2 || w.f.Asks[0].Kind != orchestrator.AskApproval || !w.f.Waits(nil) {
 		t.Fatalf("%+v", w.f)
 	}
 	yes := func(ask string) { w.apply(&Answered{Ask: ask, State: orchestrator.AskAnswered}); w.settle() }
 	yes("ask-q-2") // in reverse
 	yes("ask-q-2")
 	yes("ask-a-2")
-	if len(w.f.Asks) != 1 || w.f.Asks[0].Kind != orchestrator.AskInput || w.f.Interrupted() != "" {
+	if len(w.f.Asks) != 1 || w.f.Asks[0].Kind != orchestrator.AskInput || w.f.Waits(func(string) bool { return false }) || !w.f.Waits(func(string) bool { return true }) {
 		t.Fatalf("%+v", w.f.Asks)
 	}
 	yes("ask-q-3")
@@ -270,8 +270,8 @@ func TestFlowStopUndoes(t *testing.T) {
 		t.Fatalf("undone before what runs has stopped: %v", w.order)
 	}
 	w.end("c", 0, a2a.TaskStateCanceled)
-	w.end("b", undoItem, a2a.TaskStateFailed) // which does not keep a from being undone
-	w.end("a", undoItem, a2a.TaskStateCompleted)
+	w.end("b", UndoItem, a2a.TaskStateFailed) // which does not keep a from being undone
+	w.end("a", UndoItem, a2a.TaskStateCompleted)
 	if want := []string{"a/0/1", "b/0/1", "c/0/1", "b/-1/1", "a/-1/1"}; !slices.Equal(w.order, want) || !w.f.Ended || w.f.Closing != a2a.TaskStateCanceled {
 		t.Errorf("%v, %+v", w.order, w.f)
 	}

@@ -45,6 +45,7 @@ const (
 	NodeCall NodeKind = "call" // a message to an agent: a run of its own, or a plan within this one
 	NodeAsk  NodeKind = "ask"  // a question to a person
 	NodeNone NodeKind = "none" // nothing: it joins, or computes
+	NodePlan NodeKind = "plan" // what comes next is decided, and added to the plan
 )
 
 // Join says when a node's turn has come.
@@ -120,7 +121,7 @@ func (g *Graph) Check() error {
 			}
 		}
 		switch {
-		case n.Kind != NodeCall && n.Kind != NodeAsk && n.Kind != NodeNone:
+		case n.Kind != NodeCall && n.Kind != NodeAsk && n.Kind != NodeNone && n.Kind != NodePlan:
 			return bad(n.ID, "is of a kind nobody knows")
 		case !slices.Contains([]Join{JoinAll, JoinAny, JoinQuorum, JoinCollect}, n.Join):
 			return bad(n.ID, "joins in a way nobody knows")

@@ -19,6 +19,9 @@ type reply struct {
 	decline bool
 	shown   string // for the receipt in the transcript
 	receipt *orchestrator.Receipt
+
+	root  string // the run that its caller named, when the ask is of one of its calls,
+	after int64  // and its position
 }
 
 // Answer is orchestrator.Runner's.
@@ -52,19 +55,23 @@ func replyTo(ask *orchestrator.Ask, a *orchestrator.Answer) (*reply, error) {
 		return rep, nil
 	}
 	chosen := slices.IndexFunc(ask.Choices, func(c orchestrator.Choice) bool { return c.ID == a.Choice })
-	if ask.Kind == orchestrator.AskChoice || ask.Kind == orchestrator.AskResend {
+	if picked(ask.Kind) {
 		if chosen < 0 {
 			return nil, &orchestrator.Fault{Kind: "ask-choice", Where: orchestrator.WhereUs, What: "That is none of the choices.", Do: "Pick one of them."}
 		}
 		rep.shown = ask.Choices[chosen].Label
 		return rep, nil
 	}
+	if ask.Kind == orchestrator.AskSignIn {
+		// What a person types there may be a secret: it goes nowhere, and is kept nowhere. A credential has its own way.
+		a = &orchestrator.Answer{}
+	}
 	text := a.Text
 	if strings.TrimSpace(text) == "" && chosen >= 0 {
 		text = ask.Choices[chosen].ID
 	}
 	if strings.TrimSpace(text) == "" && a.Data == nil && len(a.Parts) == 0 && ask.Kind == orchestrator.AskSignIn {
-		text = "I have signed in."
+		text = signedIn
 	}
 	if a.Data != nil && !json.Valid(a.Data) {
 		return nil, &orchestrator.Fault{Kind: "bad-json", Where: orchestrator.WhereUs, What: "The data is not valid JSON.", Do: "Correct it and send it again."}
@@ -75,6 +82,11 @@ func replyTo(ask *orchestrator.Ask, a *orchestrator.Answer) (*reply, error) {
 	}
 	rep.shown = shown(rep.message)
 	return rep, nil
+}
+
+// picked reports whether an ask of the kind is answered by one of its choices.
+func picked(k orchestrator.AskKind) bool {
+	return k == orchestrator.AskChoice || k == orchestrator.AskResend || k == orchestrator.AskApproval
 }
 
 // shown is how an answer appears on its receipt.
@@ -105,7 +117,15 @@ func or(a, b string) string {
 // reply closes an ask and lets the run go on: one commit with the intent to send, where something is sent. Without the
 // id of an ask it is the next message of the run's caller, whatever the run is at. The position returned is that of the
 // run's newest event before.
-func (d *Driver) reply(ctx context.Context, id, ask string, a *reply) (*orchestrator.Run, int64, error) {
+func (d *Driver) reply(ctx context.Context, id, ask string, a *reply) (run *orchestrator.Run, after int64, err error) {
+	err = d.unmoved(ctx, func() (err error) {
+		run, after, err = d.replyOnce(ctx, id, ask, a)
+		return err
+	})
+	return run, after, err
+}
+
+func (d *Driver) replyOnce(ctx context.Context, id, ask string, a *reply) (*orchestrator.Run, int64, error) {
 	r, err := d.open(ctx, id)
 	if err != nil {
 		return nil, 0, err
@@ -121,6 +141,11 @@ func (d *Driver) reply(ctx context.Context, id, ask string, a *reply) (*orchestr
 	} else if open, err = r.addressed(a); err != nil {
 		return nil, 0, err
 	}
+	if r.flow != nil {
+		if err := r.fits(open, a); err != nil {
+			return nil, 0, err
+		}
+	}
 	after, err := r.position(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -128,7 +153,9 @@ func (d *Driver) reply(ctx context.Context, id, ask string, a *reply) (*orchestr
 	c := r.change()
 	if a.receipt != nil {
 		c.batch.Receipt = a.receipt
-		a.receipt.RunID, a.receipt.After = id, after
+		if a.receipt.RunID, a.receipt.After = id, after; a.root != "" {
+			a.receipt.RunID, a.receipt.After = a.root, a.after
+		}
 	}
 	if err := c.take(ctx, open, a); err != nil {
 		r.kill(err)
@@ -189,6 +216,10 @@ func (c *change) take(ctx context.Context, ask *engine.Ask, a *reply) error {
 			return err
 		}
 		c.say(a2a.TaskStateWorking)
+		return nil
+	}
+	if c.r.flow != nil {
+		c.takeFlow(ask, a)
 		return nil
 	}
 	kind := ask.Kind

@@ -21,10 +21,12 @@ type change struct {
 	batch orchestrator.Batch
 	at    time.Time
 
+	begun   []*change                  // the beginnings of calls, stored with it
 	step    string                     // the step whose row changed
 	chat    *orchestrator.Conversation // the run's conversation, when the change begins it
 	talk    *chat                      // the run's conversation, while it is the change's turn
 	whole   *a2a.Task                  // the run's first event, when it is its last too
+	within  bool                       // it is stored with that of another run, which has the conversation's turn
 	decided bool                       // the step and the conversation stand differently
 }
 
@@ -33,7 +35,7 @@ func (r *run) change() *change { return &change{r: r, at: r.d.now()} }
 // log adds an internal event.
 func (c *change) log(b engine.Body) {
 	c.append(b.Kind(), engine.Marshal(b), nil)
-	c.r.state.Apply(b)
+	c.r.apply(b)
 	c.decided = true
 	switch b := b.(type) {
 	case *engine.Sending:
@@ -58,8 +60,10 @@ func (c *change) append(kind orchestrator.EventKind, data []byte, e a2a.Event) {
 func (c *change) tell(e a2a.Event) {
 	r := c.r
 	report := engine.ReportOf(e)
-	for _, b := range r.state.Before(report) {
-		c.close(b.(*engine.Answered))
+	if r.flow == nil {
+		for _, b := range r.state.Before(report) {
+			c.close(b.(*engine.Answered))
+		}
 	}
 	if !r.task {
 		r.task = true
@@ -96,8 +100,11 @@ func (c *change) tell(e a2a.Event) {
 	}
 	if r.fold != nil {
 		foldA2A(r.fold, e)
+		if m, ok := e.(*a2a.Message); ok && r.parent != "" {
+			r.fold.Status.Message = m
+		}
 	}
-	r.state.Apply(report)
+	r.apply(report)
 	if r.state.Ended || r.row.State.Interrupted() || interrupted {
 		c.decided = true
 	}
@@ -157,9 +164,14 @@ func (c *change) seal(ctx context.Context) (*orchestrator.Batch, error) {
 		c.children()
 	}
 	row := r.row
-	c.batch.Runs = append(c.batch.Runs, &row)
-	if r.conversation() && c.decided {
+	c.batch.Runs, c.batch.Claims = append(c.batch.Runs, &row), r.claims()
+	if r.conversation() && c.decided && !c.within {
 		if err := c.converse(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range c.begun {
+		if err := c.include(ctx, k); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +209,7 @@ func (c *change) children() {
 	if r.intent != nil {
 		row.MessageID = r.intent.MessageID
 	}
-	if r.row.Scope == orchestrator.OwnAgent { // the plan of a gateway run is known without
+	if r.row.Scope == orchestrator.OwnAgent || r.parent != "" { // the plan of a gateway run is known without
 		c.batch.Steps = append(c.batch.Steps, row)
 	}
 	if st.Context == "" {
@@ -219,10 +231,18 @@ func (c *change) children() {
 // childKey is what the agent's context is kept under. The length keeps the caller's own context ids out of the ids of
 // principals.
 func (r *run) childKey() string {
+	if r.key != "" {
+		return r.key
+	}
 	if r.conversation() {
 		return r.row.ConversationID
 	}
-	return strconv.Itoa(len(r.row.Principal)) + ":" + r.row.Principal + "/" + r.row.ContextID
+	return contextKey(r.row.Principal, r.row.ContextID)
+}
+
+// contextKey is what the agents' contexts of an outside caller are kept under.
+func contextKey(principal, contextID string) string {
+	return strconv.Itoa(len(principal)) + ":" + principal + "/" + contextID
 }
 
 // write commits the change and returns when it is on disk. What follows from it starts then. When something that is still
@@ -243,6 +263,9 @@ func (c *change) write(ctx context.Context) error {
 		return err
 	}
 	c.stored()
+	if r.parent != "" {
+		r.report()
+	}
 	return nil
 }
 
@@ -263,7 +286,9 @@ func (c *change) queue(ctx context.Context) error {
 			r.committed(entries, err)
 		}
 	}
-	if c.whole != nil && !r.conversation() {
+	if r.parent != "" {
+		done = r.reporting(done)
+	} else if c.whole != nil && !r.conversation() {
 		row := r.row
 		done = func(entries []*a2a.Entry, err error) {
 			if err == nil {

@@ -119,8 +119,13 @@ func (c *change) converse(ctx context.Context) error {
 			row.Title = steps.Title(it.Text)
 		}
 	}
-	if row.State, err = c.chatState(ctx); err != nil {
-		return err
+	switch {
+	case r.parent == "":
+		if row.State, err = c.chatState(ctx); err != nil {
+			return err
+		}
+	case len(r.asks) > 0: // otherwise the plan says how the conversation stands
+		row.State = orchestrator.ConversationAsking
 	}
 	c.batch.Conversations = append(c.batch.Conversations, row)
 	return nil
@@ -148,6 +153,10 @@ func (c *change) newest(ctx context.Context) (*orchestrator.Conversation, error)
 // endItems adds what the ended run leaves in the transcript.
 func (c *change) endItems() {
 	r := c.r
+	if r.flow != nil {
+		c.flowItems()
+		return
+	}
 	agent := r.row.To
 	if st := r.state.Step(engine.FirstStep); st != nil {
 		agent = st.Agent
@@ -176,7 +185,7 @@ func (c *change) answer() *a2a.Message {
 // chatState says what the list shows beside the conversation: what needs somebody first, then what is going on.
 func (c *change) chatState(ctx context.Context) (orchestrator.ConversationState, error) {
 	r := c.r
-	if len(r.asks) > 0 {
+	if len(r.asks) > 0 || r.flow != nil && r.flow.asking() {
 		return orchestrator.ConversationAsking, nil
 	}
 	state := orchestrator.ConversationWorking

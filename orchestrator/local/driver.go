@@ -29,6 +29,7 @@ import (
 	"parley/a2a"
 	"parley/orchestrator"
 	"parley/orchestrator/engine"
+	"parley/orchestrator/planner"
 	"parley/orchestrator/steps"
 )
 
@@ -36,6 +37,14 @@ import (
 type Options struct {
 	Log *slog.Logger     // discard
 	Now func() time.Time // time.Now
+
+	// Host, when there is one, says which process carries a run on. The store has to be an orchestrator.Shared then.
+	// nil = this one, each of its runs, at once.
+	Host Host
+
+	// Decider makes plans as they go for messages that name no agent. nil, or one whose method On() bool says false: the
+	// agent is found by the cards.
+	Decider planner.Decider
 
 	// MayName reports whether a message of an A2A caller to our own agent may name the agent it is for; nil = always.
 	MayName func(ctx context.Context, principal, agent string) bool
@@ -60,7 +69,11 @@ type Driver struct {
 	log   *slog.Logger
 	grace time.Duration
 
+	decider planner.Decider
 	mayName func(ctx context.Context, principal, agent string) bool
+
+	host   Host                // nil on one machine, and then
+	shared orchestrator.Shared // so is this
 
 	ctx   context.Context // of all work; done when closing
 	close context.CancelFunc
@@ -72,7 +85,14 @@ type Driver struct {
 	counts map[string]*count        // by principal
 	where  map[string]counted       // by run: where it counts
 	naming map[string]chan struct{} // runs whose caller made the id, being begun
-	recent recent
+	waking map[string]*bool         // runs being woken; true: once more
+
+	unstored map[string]bool // runs of which something could not be stored, when they were carried last
+	recent   recent
+
+	news   news   // of calls, for the runs they belong to
+	timers timers // of runs that wait for a time
+	kept   []*run // runs with plans that were used last
 }
 
 // New returns a driver over store that calls agents through caller.
@@ -108,11 +128,18 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 			FirstReply: opts.FirstReply, Turn: opts.Turn, CancelWait: opts.CancelWait,
 			PollMin: opts.PollMin, PollMax: opts.PollMax, PollFailures: opts.PollFailures,
 		},
-		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName,
+		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName, decider: opts.Decider,
 		live: map[string]*run{}, chats: map[string]*chat{}, counts: map[string]*count{}, where: map[string]counted{},
 		naming: map[string]chan struct{}{},
 	}
+	if d.host = opts.Host; d.host != nil {
+		d.shared = store.(orchestrator.Shared)
+		d.waking, d.unstored = map[string]*bool{}, map[string]bool{}
+	}
 	d.ctx, d.close = context.WithCancel(context.Background())
+	if d.host != nil {
+		d.start(d.watch)
+	}
 	return d
 }
 
@@ -156,7 +183,10 @@ func (d *Driver) start(f func()) bool {
 // on their way, before any of them has got anywhere. One that cannot be read does not keep the others from it: it is tried
 // again and again.
 func (d *Driver) Resume(ctx context.Context) error {
-	for _, scope := range []string{orchestrator.OwnAgent, gatewayScope} {
+	if d.host != nil {
+		return nil // it looks after them
+	}
+	for _, scope := range []string{orchestrator.OwnAgent, gatewayScope, stepScope} {
 		for row, err := range d.store.OpenRuns(ctx, scope) {
 			if err != nil {
 				return err
@@ -233,8 +263,7 @@ func (d *Driver) panicked(r *run, v any) {
 	c.log(&engine.Faulted{Step: engine.FirstStep, Class: engine.Refused, Fault: &orchestrator.Fault{
 		Kind: "internal", Where: orchestrator.WhereUs, What: "Something went wrong inside Parley.", Do: "Try again; if it stays so, report it.",
 	}})
-	c.settle()
-	_ = c.write(d.ctx) // nothing better can be done
+	_ = fresh.proceed(d.ctx, c) // nothing better can be done
 }
 
 var errPanicked = errors.New("the run panicked")
@@ -246,6 +275,9 @@ var notStored = &orchestrator.Fault{
 
 // open returns the run of that id, from memory when somebody holds it. The caller releases it.
 func (d *Driver) open(ctx context.Context, id string) (*run, error) {
+	if d.host != nil {
+		return d.claim(ctx, id)
+	}
 	d.mu.Lock()
 	if r := d.live[id]; r != nil {
 		r.holders++
@@ -280,7 +312,17 @@ func (d *Driver) release(r *run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r.holders--; r.holders > 0 {
+		if r.holders == 1 && r.alone != nil {
+			select {
+			case r.alone <- struct{}{}:
+			default:
+			}
+		}
 		return
+	}
+	if turn := d.naming[r.turnAt]; turn != nil {
+		delete(d.naming, r.turnAt)
+		close(turn)
 	}
 	if d.live[r.row.ID] == r {
 		delete(d.live, r.row.ID)
@@ -306,7 +348,10 @@ func (d *Driver) evict(r *run) {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // count is how many runs of one principal are going on.
-type count struct{ running, interrupted int }
+type count struct {
+	running, interrupted int
+	at                   time.Time // with a host: when the store was asked
+}
 
 // Where a run counts.
 type counted uint8
@@ -319,6 +364,9 @@ const (
 
 // recount puts a run where it counts now. A run counts whether it is in memory or not.
 func (d *Driver) recount(run, principal string, to counted) {
+	if d.host != nil {
+		return // the store counts
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.move(run, principal, to)
@@ -356,6 +404,11 @@ func (c *count) add(where counted, n int) {
 
 // admit counts one more run of a principal as running, unless that is too many.
 func (d *Driver) admit(run, principal string) error {
+	if d.host != nil {
+		if err := d.recounted(principal); err != nil {
+			return err
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	waiting := a2a.Limits.InterruptedTasks
@@ -368,6 +421,10 @@ func (d *Driver) admit(run, principal string) error {
 		return &a2a.Error{Kind: a2a.KindRateLimited, RetryAfter: 5 * time.Second, Message: "too many tasks are running; wait until some have ended"}
 	case c.interrupted >= waiting:
 		return &a2a.Error{Kind: a2a.KindRateLimited, RetryAfter: time.Minute, Message: "too many tasks wait for an answer; answer or cancel some first"}
+	}
+	if d.host != nil {
+		d.counts[principal].running++
+		return nil
 	}
 	d.move(run, principal, countsRunning)
 	return nil

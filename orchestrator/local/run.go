@@ -29,12 +29,21 @@ type run struct {
 	flying sync.WaitGroup            // the same batches
 	done   func([]*a2a.Entry, error) // committed, made once
 
+	claim   int64         // of a store that is shared; 0: nobody else can know the run
+	carried bool          // by Carry: what follows is done here, and not by whoever the host picks
+	alone   chan struct{} // told when nobody but Carry holds it
+	turnAt  string        // in d.naming: whose turn ends when it is released
+
 	over  atomic.Bool // it has ended; nothing follows
 	owner string      // whose it is and where, as owner() says; "" unless it began in this process
 
 	mu        sync.Mutex
 	row       orchestrator.Run
-	state     engine.State
+	state     engine.State        // of a run with a plan only what both have: Events, Asks, Fault, Ended
+	flow      *flow               // of a run with a plan; nil without
+	parent    string              // the run that this one is a call of; "" for all others
+	key       string              // what its agents' contexts are kept under; "" = as its conversation or caller says
+	told      a2a.TaskState       // what the parent knows
 	asked     *a2a.Message        // the message the run is for, as its caller sent it
 	intent    *engine.Sending     // the newest
 	message   *a2a.Message        // what it sends
@@ -50,6 +59,7 @@ type run struct {
 	through   chan struct{}      // closed when the newest worker is through
 	interrupt context.CancelFunc // ends what the worker is doing now
 	sent      string             // the engine.Send that this process is carrying out
+	taken     string             // the newest engine.Send that any process began to carry out; only with a Host
 	stopSent  string             // the newest engine.Stop that this process carried out
 	stopped   chan struct{}      // closed when that is through
 	stopErr   error              // how it went
@@ -98,6 +108,9 @@ func (r *run) load(ctx context.Context) error {
 		return err
 	}
 	r.row = *row
+	if err := r.recall(row); err != nil {
+		return fmt.Errorf("run %s: %w", row.ID, err)
+	}
 	r.state, err = engine.Restore(row.Engine, engine.Start{To: row.To, Person: row.Principal == orchestrator.LocalPrincipal})
 	if err != nil {
 		return fmt.Errorf("run %s: %w", row.ID, err)
@@ -123,8 +136,12 @@ func (r *run) load(ctx context.Context) error {
 	if r.asks, err = r.d.store.OpenAsks(ctx, row.ID); err != nil {
 		return err
 	}
-	if !r.conversation() {
+	if !r.conversation() && r.parent == "" {
 		defer func() { r.fold = nil }()
+	}
+	r.told = r.row.State
+	if r.flow != nil {
+		r.flow.loaded(r)
 	}
 	r.count()
 	return nil
@@ -136,10 +153,13 @@ func (r *run) replay(e *orchestrator.Event, decide bool) error {
 	if err != nil {
 		return err
 	}
-	if s, ok := b.(*engine.Sending); ok {
-		if err := r.remember(s); err != nil {
+	switch b := b.(type) {
+	case *engine.Sending:
+		if err := r.remember(b); err != nil {
 			return err
 		}
+	case *engine.Taken:
+		r.taken = b.Send
 	}
 	if e.Kind.A2A() {
 		ev, err := e.Event()
@@ -151,14 +171,27 @@ func (r *run) replay(e *orchestrator.Event, decide bool) error {
 			r.asked = &m
 		}
 		r.task = true
+		if m, ok := ev.(*a2a.Message); ok && r.parent != "" {
+			r.fold.Status.Message = m
+		}
 	}
 	if err := foldEvent(r.fold, e); err != nil {
 		return err
 	}
 	if decide {
-		r.state.Apply(b)
+		r.apply(b)
 	}
 	return nil
+}
+
+// apply folds an event into what decides.
+func (r *run) apply(b engine.Body) {
+	if r.flow != nil {
+		r.flow.apply(b)
+		r.state.Ended, r.state.Asks, r.state.Fault = r.flow.Ended, r.flow.Asks, r.flow.Fault
+		return
+	}
+	r.state.Apply(b)
 }
 
 // remember keeps the newest intent, and the run's message from the first.
@@ -295,6 +328,9 @@ func (r *run) committed(_ []*a2a.Entry, err error) {
 
 // count puts the run where it counts for its principal.
 func (r *run) count() {
+	if r.parent != "" {
+		return // the plan counts, and bounds its calls
+	}
 	to := countsRunning
 	switch {
 	case r.state.Ended:

@@ -46,10 +46,14 @@ func (d *Driver) Say(ctx context.Context, s *orchestrator.Say) (*orchestrator.Ru
 			return run, err
 		}
 	}
-	return d.beginLocal(ctx, &beginning{
+	b := &beginning{
 		scope: orchestrator.OwnAgent, principal: orchestrator.LocalPrincipal, chat: chat, contextID: chat.ID,
 		fresh: s.ConversationID == "", to: to, message: m,
-	})
+	}
+	if to == orchestrator.Auto && d.planning() {
+		b.plan, b.key = decides(), chat.ID // its agents are those of the conversation
+	}
+	return d.beginLocal(ctx, b)
 }
 
 func sayParts(text string, files []a2a.Part, data []byte) []a2a.Part {
@@ -73,7 +77,7 @@ func (d *Driver) Retry(ctx context.Context, id string) (*orchestrator.Run, error
 	if row.ConversationID == "" || row.Principal != orchestrator.LocalPrincipal {
 		return nil, orchestrator.ErrNotFound
 	}
-	r, err := d.open(ctx, id)
+	r, err := d.peek(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +93,9 @@ func (d *Driver) Retry(ctx context.Context, id string) (*orchestrator.Run, error
 		return nil, err
 	}
 	m.ID, m.TaskID, m.ContextID = newID(), "", ""
+	if r.flow != nil {
+		return d.relaunch(ctx, r, chat, &m)
+	}
 	return d.beginLocal(ctx, &beginning{
 		scope: orchestrator.OwnAgent, principal: orchestrator.LocalPrincipal, chat: chat, contextID: chat.ID,
 		to: row.To, message: &m,
@@ -123,12 +130,16 @@ type beginning struct {
 	message   *a2a.Message
 	config    *engine.Config
 	hops      int // before us
+
+	plan     *engine.Planned // what is carried out; nil: the message goes to one agent
+	workflow string          // the kept workflow that this is
+	key      string          // what the contexts of its agents are kept under; "" = the run's own
 }
 
 // begin stores a new run with its receipt and, where the agent is known, the intent to send to it: one commit. It returns
 // the receipt, or, when the message was received before, the run and receipt from then, and stores nothing.
 func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run, receipt *orchestrator.Receipt, repeated bool, err error) {
-	if b.to != orchestrator.Auto {
+	if b.to != orchestrator.Auto && b.plan == nil {
 		if _, err := d.ports.Agent(ctx, b.to); err != nil {
 			return nil, nil, false, err
 		}
@@ -165,7 +176,7 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 	}
 	person := b.principal == orchestrator.LocalPrincipal
 	r.state = engine.New(engine.Start{To: b.to, Person: person})
-	r.row.Engine = r.state.Stored()
+	r.row.Engine, r.row.Workflow = r.state.Stored(), b.workflow
 	r.asked, r.config, r.hops, r.fresh = b.message, b.config, b.hops+1, b.fresh
 	r.owner = owner(b.principal, b.scope)
 	receipt.RunID = r.row.ID
@@ -182,15 +193,24 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 		}
 		c.item(steps.UserItem(b.message))
 	}
-	if b.to == orchestrator.Auto {
+	if b.plan != nil {
+		r.flow, r.key = newFlow(r.hops), b.key
+		r.row.Engine = r.stored()
+		plan := *b.plan
+		plan.At = c.at.UnixMilli()
+		c.tell(r.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted}))
+		c.log(&plan)
+	} else if b.to == orchestrator.Auto {
 		c.tell(r.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted}))
 		c.decided = true
 	} else if err := c.send(ctx); err != nil {
 		return nil, nil, false, err
 	}
-	d.mu.Lock()
-	d.live[r.row.ID] = r
-	d.mu.Unlock()
+	if d.host == nil {
+		d.mu.Lock()
+		d.live[r.row.ID] = r
+		d.mu.Unlock()
+	}
 	if err := r.proceed(ctx, c); err != nil {
 		if errors.Is(err, orchestrator.ErrDuplicate) {
 			old, err := d.received(ctx, receipt)
@@ -256,7 +276,7 @@ func (d *Driver) answerBySaying(ctx context.Context, chat string, m *a2a.Message
 	}
 	ask := open[0]
 	a := &reply{message: m, shown: shown(m), receipt: d.receipt(orchestrator.OwnAgent, orchestrator.LocalPrincipal, m)}
-	if ask.Kind == orchestrator.AskChoice || ask.Kind == orchestrator.AskResend {
+	if picked(ask.Kind) {
 		var ok bool
 		if a.choice, ok = planner.Pick(ask.Choices, a2a.Text(m.Parts)); !ok {
 			return nil, &orchestrator.Fault{

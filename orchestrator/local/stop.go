@@ -20,6 +20,10 @@ func (d *Driver) Stop(ctx context.Context, id string) error {
 	if row.Principal != orchestrator.LocalPrincipal {
 		return orchestrator.ErrNotFound
 	}
+	if d.host != nil {
+		_, err := d.stopShared(ctx, id)
+		return err
+	}
 	r, err := d.open(ctx, id)
 	if err != nil {
 		return err
@@ -32,8 +36,8 @@ func (d *Driver) Stop(ctx context.Context, id string) error {
 
 // stop logs that somebody wants the run to end, and sees to it. A second stop while the first is under way is the first.
 func (r *run) stop(ctx context.Context) error {
-	if r.state.Ended || r.state.Stopping {
-		return nil
+	if r.state.Ended || r.state.Stopping || r.flow != nil && r.flow.Stops > 1 {
+		return nil // a plan is stopped twice by who does not want to wait for what is undone
 	}
 	c := r.change()
 	c.log(&engine.Stopping{})
@@ -43,7 +47,7 @@ func (r *run) stop(ctx context.Context) error {
 	switch st := r.state.Active(); {
 	case r.state.Ended:
 		r.turn()
-	case st != nil && st.State == orchestrator.StepSending && st.Task == "":
+	case st != nil && st.State == orchestrator.StepSending && st.Task == "" && r.d.host == nil:
 		r.background(func() { r.giveUp(st.ID) })
 	}
 	return nil
@@ -129,12 +133,14 @@ func (r *run) linger() {
 	}
 }
 
+const cancelRefused = "cancel-refused"
+
 // notStopped tells why an agent goes on.
 func notStopped(err error) *orchestrator.Fault {
 	var e *a2a.Error
 	if errors.As(err, &e) {
 		f := &orchestrator.Fault{
-			Kind: "cancel-refused", Where: orchestrator.WhereAgent,
+			Kind: cancelRefused, Where: orchestrator.WhereAgent,
 			What: "The agent refused to stop. It goes on.", Raw: e.Message,
 		}
 		return f

@@ -88,6 +88,9 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 	if b.contextID == "" {
 		b.contextID, b.fresh = newID(), true
 	}
+	if b.to == orchestrator.Auto && t.d.planning() {
+		b.plan, b.key = decides(), contextKey(principal, b.contextID)
+	}
 	if c := &r.Configuration; len(c.AcceptedOutputModes) > 0 || c.ReturnImmediately || r.Metadata != nil {
 		b.config = &engine.Config{OutputModes: c.AcceptedOutputModes, Immediately: c.ReturnImmediately, Metadata: r.Metadata}
 	}
@@ -148,7 +151,11 @@ func (t *Tasks) next(ctx context.Context, principal string, m *a2a.Message) (Sta
 		return repeated(old), err
 	}
 	a := &reply{message: m, shown: shown(m), receipt: receipt}
-	_, after, err := t.d.reply(ctx, row.ID, "", a)
+	answer := t.d.reply
+	if hasPlan(row) {
+		answer = t.d.replyPlan
+	}
+	_, after, err := answer(ctx, row.ID, "", a)
 	if errors.Is(err, orchestrator.ErrDuplicate) {
 		old, err := t.d.received(ctx, receipt)
 		return repeated(old), err
@@ -329,6 +336,12 @@ func (t *Tasks) Cancel(ctx context.Context, principal string, req *a2a.CancelReq
 	if err != nil {
 		return nil, err
 	}
+	if t.d.host != nil {
+		if err := t.cancel(ctx, row.ID); err != nil {
+			return nil, err
+		}
+		return t.Task(ctx, principal, &a2a.GetRequest{ID: req.ID})
+	}
 	r, err := t.d.open(ctx, row.ID)
 	if err != nil {
 		return nil, wireError(err)
@@ -345,6 +358,9 @@ func (t *Tasks) Cancel(ctx context.Context, principal string, req *a2a.CancelReq
 	}
 	err = r.stop(ctx)
 	through := r.stopped
+	if r.flow != nil && err == nil && !r.state.Ended {
+		through = r.untilEnd()
+	}
 	r.mu.Unlock()
 	if err != nil {
 		return nil, wireError(err)

@@ -16,6 +16,9 @@ import (
 
 // proceed writes a change, if it holds anything, and starts what follows from it. r.mu is held.
 func (r *run) proceed(ctx context.Context, c *change) error {
+	if r.flow != nil {
+		return r.advance(ctx, c)
+	}
 	c.settle()
 	if len(c.batch.Events) > 0 {
 		if err := c.write(ctx); err != nil {
@@ -28,6 +31,10 @@ func (r *run) proceed(ctx context.Context, c *change) error {
 
 // kick starts what the reducer wants done and nobody does yet. r.mu is held.
 func (r *run) kick() {
+	if r.d.host != nil && !r.carried {
+		r.d.wake(r.row.ID)
+		return
+	}
 	for _, cmd := range r.state.Next() {
 		if stop, ok := cmd.(*engine.Stop); ok && stop.ID() != r.stopSent {
 			through := make(chan struct{})
@@ -104,7 +111,7 @@ func (r *run) work() {
 	}
 	r.working, r.interrupt = false, nil
 	r.flush()
-	if cause := context.Cause(r.ctx); cause != nil && cause != errForgotten && r.d.ctx.Err() == nil {
+	if cause := context.Cause(r.ctx); cause != nil && cause != errForgotten && r.d.ctx.Err() == nil && r.d.host == nil {
 		r.d.evict(r)
 		r.d.revive(r.row.ID, cause)
 	}
@@ -203,6 +210,9 @@ func (c *change) intend(ctx context.Context, cmd *engine.Send, m *a2a.Message) e
 	s.Message = nil // m is the same
 	r.intent, r.message = s, m
 	r.sent = cmd.ID()
+	if r.carried {
+		c.taken(cmd)
+	}
 	if r.fold != nil && cmd.Turn > 1 && cmd.Attempt == 1 && cmd.Repeat == 0 {
 		foldReply(r.fold, *m)
 	}
@@ -245,6 +255,10 @@ func (r *run) send(ctx context.Context, cmd *engine.Send) error {
 			return err
 		}
 		if err := c.write(ctx); err != nil {
+			return err
+		}
+	} else if r.sent != cmd.ID() && r.d.host != nil && r.taken != cmd.ID() {
+		if deliver, err := r.takeUp(ctx, cmd); !deliver || err != nil {
 			return err
 		}
 	} else if r.sent != cmd.ID() {
@@ -428,7 +442,7 @@ func (r *run) append(e a2a.Event) {
 	r.enqueue(&orchestrator.Batch{Events: []orchestrator.NewEvent{{
 		RunID: r.row.ID, ConversationID: r.row.ConversationID, Kind: orchestrator.EventArtifact,
 		At: r.d.now(), JSON: a2a.MarshalEvent(e), Event: e,
-	}}}, r.done)
+	}}, Claims: r.claims()}, r.done)
 }
 
 // missed logs that events may be missing.

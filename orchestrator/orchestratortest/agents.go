@@ -34,6 +34,7 @@ type Agent struct {
 	stop    error // of every cancel, while set
 	blind   bool  // it cannot list its tasks
 	tasks   []*task
+	begun   int // tasks that were given an id
 	sent    []*a2a.SendRequest
 	cancels int
 	gets    int
@@ -334,10 +335,11 @@ func (a *Agent) receive(ctx context.Context, r *a2a.SendRequest) (*Turn, int, er
 		x.task.mu.Unlock()
 	} else {
 		x.task = &task{agent: a, message: c.Message.ID, changed: make(chan struct{}), canceled: make(chan struct{})}
-		x.task.now.ID = fmt.Sprintf("%s-task-%d", a.ID, len(a.tasks)+1)
+		a.begun++ // the next message may come before this one is known as a task
+		x.task.now.ID = fmt.Sprintf("%s-task-%d", a.ID, a.begun)
 		x.task.now.ContextID = c.Message.ContextID
 		if x.task.now.ContextID == "" {
-			x.task.now.ContextID = fmt.Sprintf("%s-context-%d", a.ID, len(a.tasks)+1)
+			x.task.now.ContextID = fmt.Sprintf("%s-context-%d", a.ID, a.begun)
 		}
 		x.task.now.History = []a2a.Message{c.Message}
 	}

@@ -41,13 +41,7 @@ type NewStore func(t testing.TB) orchestrator.Store
 
 // RunDriver checks what every driver promises, over stores made by newStore (nil: NewMemoryStore).
 func RunDriver(t *testing.T, newDriver NewDriver, newStore NewStore) {
-	if newStore == nil {
-		newStore = func(testing.TB) orchestrator.Store { return NewMemoryStore() }
-	}
-	tests := []struct {
-		name string
-		test func(*world)
-	}{
+	run(t, newDriver, newStore, []driverTest{
 		{"Conversation", driverConversation},
 		{"MessageReply", driverMessageReply},
 		{"Items", driverItems},
@@ -111,6 +105,17 @@ func RunDriver(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"GatewayError", driverGatewayError},
 		{"OwnAgent", driverOwnAgent},
 		{"OwnAgentNamed", driverOwnAgentNamed},
+	})
+}
+
+type driverTest struct {
+	name string
+	test func(*world)
+}
+
+func run(t *testing.T, newDriver NewDriver, newStore NewStore, tests []driverTest) {
+	if newStore == nil {
+		newStore = func(testing.TB) orchestrator.Store { return NewMemoryStore() }
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -246,13 +251,17 @@ func (w *world) ask(run string) *orchestrator.Ask {
 	return asks[0]
 }
 
-// events returns a run's events.
+// events returns a run's events, but for those that only tell of the processes that carry it on.
 func (w *world) events(id string) []*orchestrator.Event {
 	w.Helper()
 	var all []*orchestrator.Event
 	for es, err := range w.store.ReadRun(w.ctx, id, 0) {
 		w.must(err)
-		all = append(all, es...)
+		for _, e := range es {
+			if e.Kind != orchestrator.EventTaken {
+				all = append(all, e)
+			}
+		}
 	}
 	return all
 }

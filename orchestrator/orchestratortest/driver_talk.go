@@ -194,6 +194,9 @@ func driverTwoWindows(w *world) {
 					return
 				}
 				for _, e := range es {
+					if e.Kind == orchestrator.EventTaken {
+						continue
+					}
 					mu.Lock()
 					seen[i] = append(seen[i], e.Seq)
 					mu.Unlock()

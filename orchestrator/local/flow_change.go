@@ -1,0 +1,548 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/engine"
+	"parley/orchestrator/steps"
+	"parley/orchestrator/workflow"
+)
+
+// follow carries out what follows in a plan without waiting for anybody: content is made, asks are opened, calls are made
+// ready to begin, the run is ended.
+func (c *change) follow(ctx context.Context) error {
+	f := c.r.flow
+	did := map[string]bool{}
+	for again := true; again; {
+		again = false
+		c.dropAsks()
+		closing := f.Closing
+		for _, cmd := range f.Next() {
+			if f.Closing != closing {
+				again = true
+				break // what comes next is another thing now
+			}
+			var err error
+			switch cmd := cmd.(type) {
+			case *engine.Resolve:
+				err = c.resolve(ctx, cmd)
+			case *engine.Open:
+				err = c.question(ctx, cmd)
+			case *engine.Begin:
+				err = c.call(ctx, cmd)
+			case *engine.Finish:
+				c.progress()
+				err = c.conclude(ctx, cmd)
+			default:
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if did[cmd.ID()] {
+				return fmt.Errorf("run %s: %s does not come to an end", c.r.row.ID, cmd.ID())
+			}
+			did[cmd.ID()], again = true, true
+		}
+	}
+	if f.Ended {
+		return nil
+	}
+	c.progress()
+	return c.mirror(ctx)
+}
+
+// dropAsks closes the asks that the plan does not wait for any more.
+func (c *change) dropAsks() {
+	for _, a := range slices.Clone(c.r.asks) {
+		if c.r.flow.Open(a.ID) == nil {
+			c.close(&engine.Answered{Ask: a.ID, State: orchestrator.AskGone})
+		}
+	}
+}
+
+// resolve carries out engine.Resolve.
+func (c *change) resolve(ctx context.Context, cmd *engine.Resolve) error {
+	n, st := c.r.flow.Node(cmd.Node)
+	if st.State != engine.NodeReady || st.Round != cmd.Round {
+		return nil // what came before in this change made it fail
+	}
+	b := &engine.Resolved{Node: cmd.Node, Round: cmd.Round, At: c.at.UnixMilli()}
+	content, err := c.r.content(ctx, n, st)
+	var f *orchestrator.Fault
+	switch {
+	case errors.As(err, &f):
+		b.Fault = f
+	case err != nil:
+		return err
+	default:
+		b.Skip = content.Skip
+		for i := range content.Items {
+			b.Items = append(b.Items, mustJSON(&content.Items[i]))
+		}
+	}
+	c.log(b)
+	return nil
+}
+
+// The choices of an ask of kind approval.
+const (
+	approveYes = "yes"
+	approveNo  = "no"
+)
+
+// question carries out engine.Open for a plan.
+func (c *change) question(ctx context.Context, cmd *engine.Open) error {
+	r := c.r
+	a := &engine.Asked{Ask: newID(), Step: cmd.Step, AskKind: cmd.Kind, Phase: cmd.Phase}
+	yesNo := []orchestrator.Choice{{ID: approveYes, Label: "Go ahead"}, {ID: approveNo, Label: "Do not"}}
+	if cmd.Step == "" {
+		a.Prompt, a.Choices = "This is the plan. Shall it be carried out?", yesNo
+		c.ask(a)
+		return nil
+	}
+	n, st := r.flow.Node(cmd.Step)
+	if st.State != engine.NodeApproving {
+		return nil
+	}
+	content, err := r.content(ctx, n, st)
+	var f *orchestrator.Fault
+	switch {
+	case errors.As(err, &f):
+		c.log(&engine.Resolved{Node: n.ID, Round: st.Round, Fault: f, At: c.at.UnixMilli()})
+		return nil
+	case err != nil:
+		return err
+	case cmd.Kind == orchestrator.AskApproval:
+		if a.Prompt, a.Choices = content.Approve, yesNo; a.Prompt == "" {
+			a.Prompt = "Shall the step " + title(n) + " be done?"
+		}
+	case content.Ask != nil:
+		a.Prompt, a.Schema, a.Choices = content.Ask.Prompt, content.Ask.Schema, content.Ask.Choices
+		if len(a.Choices) > 0 && a.Schema == nil {
+			a.AskKind = orchestrator.AskChoice
+		}
+	}
+	c.ask(a)
+	return nil
+}
+
+// title is what people call a node.
+func title(n *engine.Node) string {
+	var s struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(n.Spec, &s) == nil && s.Name != "" {
+		return s.Name
+	}
+	return n.ID
+}
+
+// call carries out engine.Begin: the intent, and the run itself, are one commit.
+func (c *change) call(ctx context.Context, cmd *engine.Begin) error {
+	r, f := c.r, c.r.flow
+	n, st := f.Node(cmd.Node)
+	b := &engine.Begun{
+		Node: cmd.Node, Round: cmd.Round, Item: cmd.Item, Attempt: cmd.Attempt, At: c.at.UnixMilli(),
+		Run: engine.ChildID(r.row.ID, cmd.Node, cmd.Round, cmd.Item, cmd.Attempt),
+	}
+	it, err := r.item(ctx, n, st, cmd.Item)
+	var k *change
+	if err == nil && it.Use != "" {
+		k, err = c.uses(ctx, b, it)
+	} else if err == nil {
+		k, err = c.sends(ctx, b, it, cmd.Fallback)
+	}
+	var fault *orchestrator.Fault
+	if err != nil && !errors.As(err, &fault) {
+		return err
+	}
+	c.log(b)
+	switch {
+	case !f.Goes(b.Run): // what came before in this change made it superfluous
+		if k != nil {
+			k.drop(errForgotten)
+		}
+	case fault != nil:
+		c.log(&engine.Over{Run: b.Run, State: a2a.TaskStateFailed, Final: true, Fault: fault, At: b.At})
+	default:
+		c.begun = append(c.begun, k)
+	}
+	return nil
+}
+
+// item returns what a call says.
+func (r *run) item(ctx context.Context, n *engine.Node, st *engine.FlowNode, i int) (*workflow.Item, error) {
+	if i == engine.UndoItem {
+		env, err := r.env(ctx, n, st.Round, nil)
+		if err != nil {
+			return nil, err
+		}
+		it, err := workflow.Undone(n.Spec, env)
+		if it == nil && err == nil {
+			err = &orchestrator.Fault{Kind: "plan", Where: orchestrator.WhereUs, What: "Nothing says how to undo the step."}
+		}
+		return it, err
+	}
+	items := r.flow.contents[n.ID]
+	if i >= len(items) {
+		return nil, &orchestrator.Fault{Kind: "plan", Where: orchestrator.WhereUs, What: "The content of the step cannot be read."}
+	}
+	return &items[i], nil
+}
+
+// child returns a call of the run, held and locked, with the change that begins it. It is in no list yet.
+func (c *change) child(id, to string) *change {
+	r := c.r
+	k := r.d.newRun(id)
+	k.mu.Lock()
+	k.parent, k.hops = r.row.ID, r.hops
+	k.row = orchestrator.Run{
+		ID: id, Scope: stepScope + r.row.ID, Principal: r.row.Principal, ConversationID: r.row.ConversationID,
+		ContextID: r.row.ContextID, To: to, State: a2a.TaskStateSubmitted, Created: c.at, Updated: c.at,
+	}
+	k.told = k.row.State
+	k.fold = &a2a.Task{ID: id, ContextID: k.row.ContextID}
+	kc := &change{r: k, at: c.at, within: true}
+	return kc
+}
+
+// drop lets go of a call that is not begun.
+func (c *change) drop(cause error) {
+	c.abandon(cause)
+	c.r.kill(cause)
+	c.r.d.evict(c.r)
+	c.r.mu.Unlock()
+	c.r.d.release(c.r)
+}
+
+// sends makes the run of a message to an agent.
+func (c *change) sends(ctx context.Context, b *engine.Begun, it *workflow.Item, fallback bool) (*change, error) {
+	r := c.r
+	to := it.Agent
+	if fallback {
+		to = it.Fallback
+	}
+	agent, err := r.find(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	b.Agent = agent.ID
+	parts, err := r.says(ctx, it.Parts)
+	if err != nil {
+		return nil, err
+	}
+	kc := c.child(b.Run, agent.ID)
+	k := kc.r
+	k.key = r.contexts()
+	k.row.Engine = k.stored()
+	k.fresh = k.key == stepScope+r.row.ID && !r.flow.agents[agent.ID]
+	k.state = engine.New(engine.Start{To: agent.ID, Person: r.row.Principal == orchestrator.LocalPrincipal})
+	k.asked = &a2a.Message{ID: "m-" + b.Run, Role: a2a.RoleUser, Parts: parts}
+	if err := kc.send(ctx); err != nil {
+		kc.drop(err)
+		return nil, err
+	}
+	return kc, nil
+}
+
+// contexts is what the contexts of the agents that a plan calls are kept under: each plan has its own, but for one that
+// the planner makes as the conversation goes: its agents know what was said before.
+func (r *run) contexts() string {
+	if r.key != "" {
+		return r.key
+	}
+	return stepScope + r.row.ID
+}
+
+// uses makes the run of a workflow within this one.
+func (c *change) uses(ctx context.Context, b *engine.Begun, it *workflow.Item) (*change, error) {
+	r := c.r
+	w, err := r.d.store.Workflow(ctx, workflow.KeptID(it.Use))
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil, noWorkflow(it.Use)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan, err := planOf(it.Use, w.Source, it.With, r.flow.Graph.Depth+1)
+	if err != nil {
+		return nil, err
+	}
+	kc := c.child(b.Run, orchestrator.OwnAgent)
+	k := kc.r
+	k.flow = newFlow(r.hops)
+	k.row.Engine = k.stored()
+	k.asked = &a2a.Message{ID: "m-" + b.Run, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(w.Name)}}
+	plan.At = c.at.UnixMilli()
+	kc.tell(k.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted}))
+	kc.log(plan)
+	k.flow.meet(k)
+	if err := kc.follow(ctx); err != nil {
+		kc.drop(err)
+		return nil, err
+	}
+	return kc, nil
+}
+
+func noWorkflow(id string) *orchestrator.Fault {
+	return &orchestrator.Fault{
+		Kind: "no-workflow", Where: orchestrator.WhereUs, What: "There is no workflow “" + id + "” here.", Do: "Save it, or write its name as it is kept.",
+	}
+}
+
+// planOf reads a workflow file into a plan for the inputs of one run.
+func planOf(file string, source []byte, inputs map[string]json.RawMessage, depth int) (*engine.Planned, error) {
+	w, problems := workflow.Parse(file, source)
+	if len(problems) > 0 {
+		p := problems[0]
+		return nil, &orchestrator.Fault{
+			Kind: "workflow", Where: orchestrator.WhereUs, Do: "Correct the workflow file.",
+			What: fmt.Sprintf("The workflow %s cannot be run: line %d, %s.", file, p.Line, strings.TrimSuffix(p.What, ".")),
+		}
+	}
+	g, err := w.Graph(inputs, depth)
+	if err != nil {
+		return nil, err
+	}
+	p := &engine.Planned{Graph: g, Source: string(source)}
+	if len(inputs) > 0 {
+		p.Inputs = mustJSON(inputs)
+	}
+	return p, nil
+}
+
+// include adds the beginning of a call to what is written.
+func (c *change) include(ctx context.Context, k *change) error {
+	b, err := k.seal(ctx)
+	if err != nil {
+		return err
+	}
+	to := &c.batch
+	to.Events = append(to.Events, b.Events...)
+	to.Runs = append(to.Runs, b.Runs...)
+	to.Steps = append(to.Steps, b.Steps...)
+	to.Contexts = append(to.Contexts, b.Contexts...)
+	to.Asks = append(to.Asks, b.Asks...)
+	to.Items = append(to.Items, b.Items...)
+	return nil
+}
+
+// expect puts the calls that are being begun where others find them; they wait for the commit.
+func (c *change) expect() {
+	for _, k := range c.begun {
+		k.expect()
+		if d := k.r.d; d.host == nil {
+			d.mu.Lock()
+			d.live[k.r.row.ID] = k.r
+			d.mu.Unlock()
+		}
+	}
+}
+
+// abandon gives the calls up that were to be begun with a change which was not written.
+func (c *change) abandon(cause error) {
+	for _, k := range c.begun {
+		k.drop(cause)
+	}
+	c.begun = nil
+}
+
+// release lets the calls begin, now that they are on the disk.
+func (c *change) release() {
+	for _, k := range c.begun {
+		k.release()
+		k.r.begins()
+		k.r.mu.Unlock()
+		k.r.d.release(k.r)
+	}
+	c.begun = nil
+}
+
+// begins starts what a new call wants done. r.mu is held.
+func (r *run) begins() {
+	if r.flow != nil {
+		r.kickFlow()
+		if r.state.Ended {
+			r.report()
+		}
+		return
+	}
+	r.kick()
+}
+
+// conclude carries out engine.Finish for a plan: what it gives is told, and how it ended.
+func (c *change) conclude(ctx context.Context, cmd *engine.Finish) error {
+	r := c.r
+	if cmd.State != a2a.TaskStateCompleted {
+		c.finish(cmd)
+		return nil
+	}
+	parts, err := c.gives(ctx)
+	var f *orchestrator.Fault
+	if errors.As(err, &f) {
+		c.log(&engine.Faulted{Class: engine.Noted, Fault: f})
+		r.flow.Fault, r.state.Fault = f, f
+		c.finish(&engine.Finish{State: a2a.TaskStateFailed, Fault: f})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.say(cmd.State, parts...)
+	return nil
+}
+
+// outputsID is the artifact that holds what a workflow gives, as one data part.
+const outputsID = "outputs"
+
+// gives tells what a plan made, and returns what is said at its end.
+func (c *change) gives(ctx context.Context) ([]a2a.Part, error) {
+	r, f := c.r, c.r.flow
+	if n := len(f.decisions); n > 0 && f.decisions[n-1].Finish != nil {
+		fin := f.decisions[n-1].Finish
+		for _, a := range fin.Artifacts {
+			ref, err := r.artifactOf(ctx, a)
+			if err != nil {
+				return nil, err
+			}
+			if err := c.give(ctx, ref.Step, ref.Index); err != nil {
+				return nil, err
+			}
+		}
+		if strings.TrimSpace(fin.Text) == "" {
+			return nil, nil
+		}
+		return []a2a.Part{a2a.TextPart(fin.Text)}, nil
+	}
+	if len(f.plan.Outputs) > 0 {
+		env, err := r.env(ctx, nil, 1, nil)
+		if err != nil {
+			return nil, err
+		}
+		outputs, err := workflow.Outputs(f.Graph.Spec, env)
+		if err != nil {
+			return nil, err
+		}
+		c.tell(&a2a.ArtifactUpdate{TaskID: r.row.ID, ContextID: r.row.ContextID, Artifact: a2a.Artifact{
+			ID: outputsID, Name: "Outputs", Parts: []a2a.Part{{Kind: a2a.PartData, Data: mustJSON(outputs)}},
+		}})
+		if text := outputText(f.plan.Outputs, outputs); text != "" {
+			return []a2a.Part{a2a.TextPart(text)}, nil
+		}
+		return nil, nil
+	}
+	// What a plan gives that does not say so is what its last steps gave.
+	var texts []string
+	for i := range f.Graph.Nodes {
+		n := &f.Graph.Nodes[i]
+		if f.Nodes[i].State != engine.NodeDone || n.Kind == engine.NodeAsk || f.needed(n.ID) {
+			continue
+		}
+		res, err := r.result(ctx, n.ID)
+		if err != nil {
+			return nil, err
+		}
+		if res.Text != "" {
+			texts = append(texts, res.Text)
+		}
+		if r.conversation() && r.parent == "" {
+			continue // they stand in the transcript
+		}
+		for j := range res.Artifacts {
+			if err := c.give(ctx, n.ID, j); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	return []a2a.Part{a2a.TextPart(strings.Join(texts, "\n\n"))}, nil
+}
+
+// needed reports whether some node needs that one.
+func (f *flow) needed(id string) bool {
+	for i := range f.Graph.Nodes {
+		if slices.Contains(f.Graph.Nodes[i].Needs, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// give tells an artifact of a step as one of the run.
+func (c *change) give(ctx context.Context, step string, i int) error {
+	res, err := c.r.result(ctx, step)
+	if err != nil {
+		return err
+	}
+	a := res.Artifacts[i]
+	a.ID = step + "/" + a.ID
+	c.tell(&a2a.ArtifactUpdate{TaskID: c.r.row.ID, ContextID: c.r.row.ContextID, Artifact: a})
+	return nil
+}
+
+// outputText tells outputs to people, in the order of the file: the one there is as it is, several under their names.
+func outputText(names []workflow.Named, outputs map[string]json.RawMessage) string {
+	words := func(raw json.RawMessage) string {
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return s
+		}
+		if string(raw) == "null" {
+			return ""
+		}
+		return "```json\n" + string(raw) + "\n```"
+	}
+	if len(names) == 1 {
+		return words(outputs[names[0].Name])
+	}
+	var b strings.Builder
+	for _, n := range names {
+		if w := words(outputs[n.Name]); w != "" {
+			fmt.Fprintf(&b, "**%s**\n\n%s\n\n", n.Name, w)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// flowItems adds what the ended plan leaves in the transcript, beside what its calls left there: what it says that none
+// of them said, and how it ended, where that is not plain success.
+func (c *change) flowItems() {
+	r := c.r
+	took := c.at.Sub(r.row.Created)
+	for _, it := range steps.Items(orchestrator.OwnAgent, r.fold, r.state.Fault, took) {
+		var end orchestrator.EndData
+		var made orchestrator.ArtifactData
+		switch {
+		case it.Kind == orchestrator.ItemAgent && (len(r.flow.plan.Outputs) == 0 && len(r.flow.decisions) == 0 || r.flow.saidBy(it.Text)):
+			continue
+		case it.Kind == orchestrator.ItemArtifact && json.Unmarshal(it.Data, &made) == nil && made.ArtifactID == outputsID:
+			continue // it is said in words
+		case it.Kind == orchestrator.ItemEnd && json.Unmarshal(it.Data, &end) == nil && end.State == string(a2a.TaskStateCompleted):
+			continue
+		case r.parent != "" && it.Kind != orchestrator.ItemEnd:
+			continue // the plan it is within says what it gives
+		}
+		c.item(it)
+	}
+}
+
+// saidBy reports whether a text is what one of the results says.
+func (f *flow) saidBy(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, res := range f.results {
+		if strings.TrimSpace(res.Text) == text {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/engine"
+	"parley/orchestrator/steps"
+)
+
+var _ orchestrator.Planner = (*Driver)(nil)
+
+// Launch is orchestrator.Planner's.
+func (d *Driver) Launch(ctx context.Context, l *orchestrator.Launch) (*orchestrator.Run, error) {
+	plan, kept, err := d.planFor(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	text := l.Text
+	if strings.TrimSpace(text) == "" {
+		text = launched(plan.Graph.Name, l.Inputs)
+	}
+	b := &beginning{
+		scope: orchestrator.OwnAgent, principal: orchestrator.LocalPrincipal, to: orchestrator.OwnAgent, plan: plan, workflow: kept,
+		message: &a2a.Message{ID: cmp.Or(l.MessageID, newID()), Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}},
+	}
+	if l.ConversationID == "" {
+		b.chat, b.fresh = &orchestrator.Conversation{ID: newID(), To: orchestrator.Auto, Created: d.now()}, true
+	} else if b.chat, err = d.store.Conversation(ctx, l.ConversationID); err != nil {
+		return nil, err
+	}
+	b.contextID = b.chat.ID
+	return d.beginLocal(ctx, b)
+}
+
+// planFor reads what is to be carried out, and the id of the kept workflow that it is.
+func (d *Driver) planFor(ctx context.Context, l *orchestrator.Launch) (*engine.Planned, string, error) {
+	file, source, kept := "workflow", l.Source, l.As
+	switch {
+	case l.Workflow != "" && l.Source != nil:
+		return nil, "", errors.New("a launch has a workflow or a source, not both")
+	case l.Workflow != "":
+		w, err := d.store.Workflow(ctx, l.Workflow)
+		if errors.Is(err, orchestrator.ErrNotFound) {
+			return nil, "", noWorkflow(l.Workflow)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		file, source, kept = w.ID+".yaml", w.Source, w.ID
+	case kept != "":
+		file = kept + ".yaml"
+	}
+	plan, err := planOf(file, source, l.Inputs, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	plan.Preview = l.Preview
+	return plan, kept, nil
+}
+
+// launched is what a person seems to have said who launched a workflow with these inputs.
+func launched(name string, inputs map[string]json.RawMessage) string {
+	names := make([]string, 0, len(inputs))
+	for n := range inputs {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	b.WriteString(name)
+	for _, n := range names {
+		var s string
+		if json.Unmarshal(inputs[n], &s) != nil {
+			s = string(inputs[n])
+		}
+		fmt.Fprintf(&b, "\n%s: %s", n, s)
+	}
+	return b.String()
+}
+
+// Launch is Start for a message whose task is to carry out a workflow: the message gives the task its id, its context and
+// its history; what it asks for stands in l, of which Workflow, Source, As, Inputs and Preview count.
+func (t *Tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest, l *orchestrator.Launch) (Started, error) {
+	m := r.Message
+	if m.ID == "" {
+		return Started{}, &a2a.Error{Kind: a2a.KindInvalidParams, Field: "message.messageId", Message: "message.messageId is required"}
+	}
+	if t.agent != "" {
+		return Started{}, a2a.Errorf(a2a.KindUnsupportedOperation, "only our own agent carries out workflows")
+	}
+	hops := max(steps.Hops(m.Metadata), steps.Hops(r.Metadata))
+	if hops >= steps.MaxHops {
+		return Started{}, a2a.Errorf(a2a.KindUnsupportedOperation, "the message came through %d agents already; this looks like a circle", hops)
+	}
+	plan, kept, err := t.d.planFor(ctx, l)
+	if err != nil {
+		return Started{}, wireError(err)
+	}
+	m.Role = a2a.RoleUser
+	b := &beginning{
+		id: m.TaskID, scope: t.scope, principal: principal, contextID: m.ContextID, to: orchestrator.OwnAgent, message: &m, hops: hops,
+		plan: plan, workflow: kept,
+	}
+	if b.contextID == "" {
+		b.contextID, b.fresh = newID(), true
+	}
+	_, receipt, repeated, err := t.d.begin(ctx, b)
+	if err != nil {
+		return Started{}, wireError(err)
+	}
+	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
+}
+
+// relaunch begins an ended run with a plan anew.
+func (d *Driver) relaunch(ctx context.Context, r *run, chat *orchestrator.Conversation, m *a2a.Message) (*orchestrator.Run, error) {
+	r.mu.Lock()
+	source, raw, f := r.flow.source, r.flow.inputs, r.flow
+	to, kept, key := r.row.To, r.row.Workflow, r.key
+	r.mu.Unlock()
+	b := &beginning{
+		scope: orchestrator.OwnAgent, principal: orchestrator.LocalPrincipal, chat: chat, contextID: chat.ID, to: to, message: m,
+		workflow: kept, key: key,
+	}
+	if source == "" {
+		b.plan = decides()
+		return d.beginLocal(ctx, b)
+	}
+	var inputs map[string]json.RawMessage
+	if raw != nil && json.Unmarshal(raw, &inputs) != nil {
+		return nil, errors.New("the inputs of the run cannot be read")
+	}
+	var err error
+	if b.plan, err = planOf(f.plan.File, []byte(source), inputs, 0); err != nil {
+		return nil, err
+	}
+	return d.beginLocal(ctx, b)
+}
+
+// firstDecision is the node that a plan begins with which is made as it goes.
+const firstDecision = "p1"
+
+// decides returns a plan that is made as it goes.
+func decides() *engine.Planned {
+	return &engine.Planned{Graph: &engine.Graph{Nodes: []engine.Node{{ID: firstDecision, Kind: engine.NodePlan}}}}
+}
