@@ -24,7 +24,7 @@ type Demo struct {
 	data   string
 	base   string
 	claim  *instance
-	store  *sqlite.DB
+	store  Storage
 	push   *a2aserver.PushSender
 	egress *egress.Egress // the way out to webhooks
 	agents DemoServer
@@ -72,9 +72,11 @@ func ServeDemo(ctx context.Context, build DemoAgents, cfg *DemoConfig) (_ *Demo,
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	if d.store, err = sqlite.Open(ctx, d.data, &sqlite.Options{Logger: logger}); err != nil {
+	db, err := sqlite.Open(ctx, d.data, &sqlite.Options{Logger: logger})
+	if err != nil {
 		return nil, err
 	}
+	d.store = db
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("the demo agents cannot listen: %w", err)

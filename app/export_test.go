@@ -13,5 +13,5 @@ func (a *App) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 
 // Agent returns an agent as it is stored.
 func (a *App) Agent(ctx context.Context, id string) (*orchestrator.Agent, error) {
-	return a.store.DB.Agent(ctx, id)
+	return a.store.Storage.Agent(ctx, id)
 }

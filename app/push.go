@@ -24,12 +24,11 @@ import (
 	"parley/a2aserver"
 	"parley/app/egress"
 	"parley/orchestrator"
-	"parley/orchestrator/sqlite"
 )
 
 // pushStore keeps the registrations of webhooks in the store. What is secret in one is sealed by our own key.
 type pushStore struct {
-	db   *sqlite.DB
+	db   orchestrator.Pushes
 	seal cipher.AEAD
 }
 
@@ -45,7 +44,7 @@ type pushBody struct {
 type pushSecrets struct{ Token, Credentials string }
 
 // newPushStore returns a store whose secrets only the program's own key opens.
-func newPushStore(db *sqlite.DB, k *keys) (*pushStore, error) {
+func newPushStore(db orchestrator.Pushes, k *keys) (*pushStore, error) {
 	secret, err := k.derive("push")
 	if err != nil {
 		return nil, err
@@ -92,11 +91,11 @@ func (s *pushStore) Put(ctx context.Context, r *a2aserver.PushRow, most int) err
 	if err != nil {
 		return err
 	}
-	err = s.db.PutPush(ctx, &sqlite.Push{
+	err = s.db.PutPush(ctx, &orchestrator.StoredPush{
 		PushMove: pushMove(r.PushProgress), Scope: r.Scope, Principal: r.Principal, Task: r.Config.TaskID, ID: r.Config.ID,
 		Body: body, Created: r.Created,
 	}, most)
-	if errors.Is(err, sqlite.ErrTooMany) {
+	if errors.Is(err, orchestrator.ErrTooMany) {
 		return a2aserver.ErrPushConfigs
 	}
 	return err
@@ -104,7 +103,7 @@ func (s *pushStore) Put(ctx context.Context, r *a2aserver.PushRow, most int) err
 
 // row reads a registration. One that cannot be read, as when the key to its secrets has been lost, is dead: it is shown,
 // and whoever made it has to make it again.
-func (s *pushStore) row(p *sqlite.Push) *a2aserver.PushRow {
+func (s *pushStore) row(p *orchestrator.StoredPush) *a2aserver.PushRow {
 	var b pushBody
 	damaged := json.Unmarshal(p.Body, &b)
 	b.Config.TaskID, b.Config.ID = p.Task, p.ID
@@ -153,15 +152,15 @@ func (s *pushStore) Delete(ctx context.Context, task, id string) error {
 }
 
 func (s *pushStore) Move(ctx context.Context, all []a2aserver.PushProgress) error {
-	moves := make([]sqlite.PushMove, len(all))
+	moves := make([]orchestrator.PushMove, len(all))
 	for i, p := range all {
 		moves[i] = pushMove(p)
 	}
 	return s.db.MovePushes(ctx, moves)
 }
 
-func pushMove(p a2aserver.PushProgress) sqlite.PushMove {
-	return sqlite.PushMove{
+func pushMove(p a2aserver.PushProgress) orchestrator.PushMove {
+	return orchestrator.PushMove{
 		UID: p.UID, Seq: p.Seq, State: string(p.State), Attempts: p.Attempts, Next: p.Next, Status: p.Status, Error: p.Error,
 	}
 }
@@ -242,7 +241,7 @@ func (w *pushWays) target(u *url.URL) (a2aserver.PushTarget, error) {
 
 // newPush makes the sender of our own agent and of those behind the gateway. It sends nothing before it is resumed.
 func (a *App) newPush() (*a2aserver.PushSender, error) {
-	store, err := newPushStore(a.store.DB, a.keys)
+	store, err := newPushStore(a.store, a.keys)
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +317,7 @@ func (p allowedPush) Delete(ctx context.Context, principal string, r *a2a.PushDe
 }
 
 // newDemoPush makes the sender of the demo agents, which are for trying things out on this machine.
-func newDemoPush(db *sqlite.DB, k *keys, tasks func(scope string) a2aserver.Tasks, log *slog.Logger) (*a2aserver.PushSender, *egress.Egress, error) {
+func newDemoPush(db orchestrator.Pushes, k *keys, tasks func(scope string) a2aserver.Tasks, log *slog.Logger) (*a2aserver.PushSender, *egress.Egress, error) {
 	store, err := newPushStore(db, k)
 	if err != nil {
 		return nil, nil, err

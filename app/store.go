@@ -2,19 +2,28 @@ package app
 
 import (
 	"context"
+	"io"
 	"sync"
 	"sync/atomic"
 
 	"parley/a2a"
 	"parley/a2a/wire"
 	"parley/orchestrator"
-	"parley/orchestrator/sqlite"
 )
+
+// Storage is what the program keeps everything in.
+type Storage interface {
+	orchestrator.Store
+	orchestrator.WireLog
+	orchestrator.Pushes
+	orchestrator.Ledger
+	io.Closer
+}
 
 // store is the store with the agents in memory: which agent is meant, and whether it is approved, is asked at every
 // request of the gateway and at every message.
 type store struct {
-	*sqlite.DB
+	Storage
 
 	// erasing lets go of what goes on in a conversation, before it is erased.
 	erasing func(ctx context.Context, conversation string) error
@@ -25,8 +34,34 @@ type store struct {
 	agents map[string]*orchestrator.Agent // by id; the agents are never changed
 }
 
-func newStore(db *sqlite.DB) *store {
-	return &store{DB: db, agents: map[string]*orchestrator.Agent{}}
+func newStore(s Storage) *store {
+	return &store{Storage: s, agents: map[string]*orchestrator.Agent{}}
+}
+
+// shared is a store that other processes write, too.
+type shared struct {
+	*store
+	orchestrator.Shared
+}
+
+// ofDriver is the store as the driver gets it.
+func (s *store) ofDriver() orchestrator.Store {
+	if others, ok := s.Storage.(orchestrator.Shared); ok {
+		return shared{s, others}
+	}
+	return s
+}
+
+// watch reads anew, until ctx is done, what other processes change. Where there are none it returns at once.
+func (s *store) watch(ctx context.Context) {
+	if _, ok := s.Storage.(orchestrator.Shared); !ok {
+		return
+	}
+	for c := range s.Changes(ctx) {
+		if c.AgentID != "" {
+			s.forget(&orchestrator.Batch{Agents: []*orchestrator.Agent{{ID: c.AgentID}}})
+		}
+	}
 }
 
 // load reads the settings that are kept in memory.
@@ -54,7 +89,7 @@ func (s *store) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 	}
 	s.mu.Lock() // held while reading, so that no older row takes the place of one that is being written
 	defer s.mu.Unlock()
-	g, err := s.DB.Agent(ctx, id)
+	g, err := s.Storage.Agent(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +98,7 @@ func (s *store) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 }
 
 func (s *store) Write(ctx context.Context, b *orchestrator.Batch) error {
-	err := s.DB.Write(ctx, b)
+	err := s.Storage.Write(ctx, b)
 	s.forget(b)
 	if edition, set := b.Settings[orchestrator.ErrorMapping]; set && err == nil {
 		s.old.Store(edition == "1.0.0")
@@ -73,10 +108,10 @@ func (s *store) Write(ctx context.Context, b *orchestrator.Batch) error {
 
 func (s *store) Enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)) {
 	if len(b.Agents) == 0 {
-		s.DB.Enqueue(b, done)
+		s.Storage.Enqueue(b, done)
 		return
 	}
-	s.DB.Enqueue(b, func(entries []*a2a.Entry, err error) {
+	s.Storage.Enqueue(b, func(entries []*a2a.Entry, err error) {
 		s.forget(b)
 		if done != nil {
 			done(entries, err)
@@ -91,7 +126,7 @@ func (s *store) Erase(ctx context.Context, conversation string) error {
 			return err
 		}
 	}
-	return s.DB.Erase(ctx, conversation)
+	return s.Storage.Erase(ctx, conversation)
 }
 
 // forget reads the agents of a batch anew when they are next asked for.

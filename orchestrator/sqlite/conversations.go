@@ -8,6 +8,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/tail"
 	"parley/orchestrator/words"
 )
 
@@ -158,29 +159,5 @@ func (db *DB) EachItem(ctx context.Context, conversation string) iter.Seq2[*orch
 
 // Artifact returns an artifact of a run as its events have it so far.
 func (db *DB) Artifact(ctx context.Context, run, artifact string) (*a2a.Artifact, error) {
-	var task a2a.Task
-	for events, err := range db.ReadRun(ctx, run, 0) {
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
-			if e.Kind != orchestrator.EventArtifact && e.Kind != orchestrator.EventTask {
-				continue
-			}
-			ev, err := e.Event()
-			if err != nil {
-				return nil, err
-			}
-			if u, ok := ev.(*a2a.ArtifactUpdate); ok && u.Artifact.ID != artifact {
-				continue
-			}
-			task.Apply(ev)
-		}
-	}
-	for i := range task.Artifacts {
-		if task.Artifacts[i].ID == artifact {
-			return &task.Artifacts[i], nil
-		}
-	}
-	return nil, orchestrator.ErrNotFound
+	return tail.Artifact(db.ReadRun(ctx, run, 0), artifact)
 }

@@ -3,42 +3,16 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"iter"
-	"time"
+
+	"parley/orchestrator"
 )
 
-// Push is a webhook that a caller registered for a task.
-type Push struct {
-	PushMove
-	Scope     string
-	Principal string
-	Task      string
-	ID        string
-	Body      []byte // the configuration; opaque here
-	Created   time.Time
-}
-
-// PushMove is how far a webhook has been told.
-type PushMove struct {
-	UID      string
-	Seq      int64
-	State    string // PushDone, or another word
-	Attempts int
-	Next     time.Time
-	Status   int
-	Error    string
-}
-
-// PushDone is the state of a webhook that will be told nothing more: OpenPushes leaves it out.
-const PushDone = "done"
-
-// ErrTooMany says that a row would be one more than there may be.
-var ErrTooMany = errors.New("there are too many of these already")
+var _ orchestrator.Pushes = (*DB)(nil)
 
 // PutPush stores p in place of the one of its task and id. It returns ErrTooMany, and stores nothing, when the task would
 // then have more than most.
-func (db *DB) PutPush(ctx context.Context, p *Push, most int) error {
+func (db *DB) PutPush(ctx context.Context, p *orchestrator.StoredPush, most int) error {
 	b := &batch{}
 	b.add(`INSERT OR REPLACE INTO push (uid, scope, principal, task, id, body, created, seq, state)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE (SELECT count(*) FROM push WHERE task = ?4 AND id <> ?5) < ?10`,
@@ -47,15 +21,15 @@ func (db *DB) PutPush(ctx context.Context, p *Push, most int) error {
 		if n, err := r.RowsAffected(); err != nil || n > 0 {
 			return err
 		}
-		return ErrTooMany
+		return orchestrator.ErrTooMany
 	}
 	return db.writer.waitFor(ctx, &op{batch: b})
 }
 
 const pushColumns = `SELECT uid, scope, principal, task, id, body, created, seq, state, attempts, next, status, error FROM push `
 
-func scanPush(row scanner) (*Push, error) {
-	var p Push
+func scanPush(row scanner) (*orchestrator.StoredPush, error) {
+	var p orchestrator.StoredPush
 	var created, next int64
 	err := row.Scan(&p.UID, &p.Scope, &p.Principal, &p.Task, &p.ID, &p.Body, &created, &p.Seq, &p.State, &p.Attempts, &next,
 		&p.Status, &p.Error)
@@ -64,7 +38,7 @@ func scanPush(row scanner) (*Push, error) {
 }
 
 // Pushes returns the webhooks of a task.
-func (db *DB) Pushes(ctx context.Context, task string) ([]*Push, error) {
+func (db *DB) Pushes(ctx context.Context, task string) ([]*orchestrator.StoredPush, error) {
 	return list(ctx, db, scanPush, pushColumns+`WHERE task = ?`, task)
 }
 
@@ -76,7 +50,7 @@ func (db *DB) DeletePush(ctx context.Context, task, id string) error {
 }
 
 // MovePushes stores how far webhooks have been told; those that are not there are left out.
-func (db *DB) MovePushes(ctx context.Context, all []PushMove) error {
+func (db *DB) MovePushes(ctx context.Context, all []orchestrator.PushMove) error {
 	b := &batch{}
 	for _, p := range all {
 		b.add(`UPDATE push SET seq = ?, state = ?, attempts = ?, next = ?, status = ?, error = ? WHERE uid = ?`,
@@ -89,8 +63,8 @@ func (db *DB) MovePushes(ctx context.Context, all []PushMove) error {
 const pushPage = 256
 
 // OpenPushes yields the webhooks that may still be told something, oldest first.
-func (db *DB) OpenPushes(ctx context.Context) iter.Seq2[*Push, error] {
-	return func(yield func(*Push, error) bool) {
+func (db *DB) OpenPushes(ctx context.Context) iter.Seq2[*orchestrator.StoredPush, error] {
+	return func(yield func(*orchestrator.StoredPush, error) bool) {
 		last := ""
 		for {
 			page, err := list(ctx, db, scanPush,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"parley/a2a"
 	"parley/orchestrator"
 )
 
@@ -72,4 +73,33 @@ func (h *Hub) Follow(ctx context.Context, s Stream, after int64, read Page) iter
 			}
 		}
 	}
+}
+
+// Artifact returns an artifact as the events of its run have it so far.
+func Artifact(run iter.Seq2[[]*orchestrator.Event, error], artifact string) (*a2a.Artifact, error) {
+	var task a2a.Task
+	for events, err := range run {
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			if e.Kind != orchestrator.EventArtifact && e.Kind != orchestrator.EventTask {
+				continue
+			}
+			ev, err := e.Event()
+			if err != nil {
+				return nil, err
+			}
+			if u, ok := ev.(*a2a.ArtifactUpdate); ok && u.Artifact.ID != artifact {
+				continue
+			}
+			task.Apply(ev)
+		}
+	}
+	for i := range task.Artifacts {
+		if task.Artifacts[i].ID == artifact {
+			return &task.Artifacts[i], nil
+		}
+	}
+	return nil, orchestrator.ErrNotFound
 }
