@@ -1,14 +1,49 @@
 package demo
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"sync"
+
+	"parley/a2a"
 )
 
-// signIns are the tasks that wait for somebody to sign in on a page of ours.
+// signIns are the tasks of an agent that wait for somebody to sign in on a page of ours.
 type signIns struct {
+	agent string // its path
+	name  string // for people
+	root  string // our origin, with a trailing slash
+
 	mu      sync.Mutex
 	waiting map[string]chan bool // the person's decision, by task
+}
+
+func newSignIns(agent, name, root string) *signIns {
+	return &signIns{agent: agent, name: name, root: root, waiting: map[string]chan bool{}}
+}
+
+// ask is the status that sends a person to the page for a task.
+func (s *signIns) ask(task, why string) *a2a.StatusUpdate {
+	page := s.root + s.agent + "/sign-in/" + task
+	ask := status(a2a.TaskStateAuthRequired, fmt.Sprintf("%s [Sign in to %s](%s) and I go on by myself.", why, s.name, page))
+	ask.Status.Message.Parts = append(ask.Status.Message.Parts, a2a.DataPart(map[string]any{
+		"schemes": []string{"OpenIDConnect"}, "signIn": page,
+	}))
+	return ask
+}
+
+// wait waits for the decision of a task that asked; on says what follows, when somebody signed in.
+func (s *signIns) wait(ctx context.Context, decision <-chan bool, yield func(a2a.Event, error) bool, refused string, on func()) {
+	select {
+	case <-ctx.Done():
+	case ok := <-decision:
+		if !ok {
+			yield(status(a2a.TaskStateRejected, "You declined the sign-in, so "+refused+"."), nil)
+		} else if yield(status(a2a.TaskStateWorking, "Signed in."), nil) {
+			on()
+		}
+	}
 }
 
 // expect lets a decision for the task in, until forget.
@@ -49,12 +84,13 @@ func (s *signIns) routes(mux *http.ServeMux) {
 			writePage(w, "nothing", http.StatusNotFound, nil)
 			return
 		}
-		writePage(w, page, http.StatusOK, nil)
+		writePage(w, page, http.StatusOK, s.name)
 	}
-	mux.HandleFunc("GET /vault/sign-in/{task}", func(w http.ResponseWriter, r *http.Request) {
+	path := "/" + s.agent + "/sign-in/{task}"
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		show(w, "sign-in", s.waits(r.PathValue("task")))
 	})
-	mux.Handle("POST /vault/sign-in/{task}", http.NewCrossOriginProtection().Handler(
+	mux.Handle("POST "+path, http.NewCrossOriginProtection().Handler(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 			show(w, "signed-in", s.decide(r.PathValue("task"), r.FormValue("decision") == "yes"))

@@ -2,20 +2,25 @@ package demo
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 
 	"parley/a2a"
 	"parley/a2aserver"
 )
 
 // travel plans a trip. It asks (INPUT_REQUIRED) until it knows enough, with a JSON Schema for those who can show a form,
-// and understands data and plain words alike. What it was told before is in the task's history.
-type travel struct{}
+// and understands data and plain words alike. What it was told before is in the task's history. It also books a trip that
+// it is given as data, once somebody has signed in (AUTH_REQUIRED).
+type travel struct{ signIns *signIns }
 
-func newTravel() *agent {
-	return &agent{name: "travel", exec: travel{}, card: a2a.AgentCard{
+func newTravel(root string) *agent {
+	v := travel{newSignIns("travel", "the travel desk", root)}
+	return &agent{name: "travel", exec: v, routes: v.signIns.routes, card: a2a.AgentCard{
 		Name:               "Travel desk",
 		Description:        "Plans a trip: tell it from where, to where and when, or let it ask you.",
 		DefaultInputModes:  []string{"text/plain", "application/json"},
@@ -24,6 +29,9 @@ func newTravel() *agent {
 			ID: "plan-trip", Name: "Plan a trip", Description: "Makes an itinerary between two places for given dates.",
 			Tags:     []string{"travel", "trip", "booking", "flight", "train", "itinerary"},
 			Examples: []string{"Plan a trip to Bergen", "A trip from Oslo to Bergen, 2026-06-01 until 2026-06-05"},
+		}, {
+			ID: "book-trip", Name: "Book a trip", Description: "Books an itinerary that comes as data, after a sign-in; cancels a booking by its reference.",
+			Tags: []string{"travel", "booking"}, Examples: []string{"Cancel the booking 7F3A2C"},
 		}},
 	}}
 }
@@ -59,8 +67,20 @@ func (p *trip) form() json.RawMessage {
 	return b
 }
 
-func (travel) Execute(_ context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event, error] {
+func (v travel) Execute(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
+		if legs := toBook(t.Message); legs != nil {
+			decision, forget := v.signIns.expect(t.TaskID)
+			defer forget()
+			if yield(v.signIns.ask(t.TaskID, "Bookings are made in your name."), nil) {
+				v.book(ctx, t.TaskID, legs, decision, yield)
+			}
+			return
+		}
+		if m := cancelWords.FindStringSubmatch(a2a.Text(t.Message.Parts)); m != nil && t.Task == nil {
+			yield(status(a2a.TaskStateCompleted, "The booking "+strings.ToUpper(m[1])+" is canceled."), nil)
+			return
+		}
 		var p trip
 		if t.Task != nil {
 			for i, m := range t.Task.History {
@@ -80,4 +100,27 @@ func (travel) Execute(_ context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event,
 			}})), nil) &&
 			yield(status(a2a.TaskStateCompleted, fmt.Sprintf("From %s to %s on %s, back on %s.", p.From, p.To, p.Depart, p.Return)), nil)
 	}
+}
+
+// Resume implements a2aserver.Resumer: a booking waits again, for the same link.
+func (v travel) Resume(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event, error] {
+	legs := toBook(&t.Task.History[0])
+	if t.Task.Status.State != a2a.TaskStateAuthRequired || legs == nil {
+		return v.Execute(ctx, t)
+	}
+	return func(yield func(a2a.Event, error) bool) {
+		decision, forget := v.signIns.expect(t.TaskID)
+		defer forget()
+		v.book(ctx, t.TaskID, legs, decision, yield)
+	}
+}
+
+// book waits for the decision and books. The same task is the same booking.
+func (v travel) book(ctx context.Context, task string, legs []trip, decision <-chan bool, yield func(a2a.Event, error) bool) {
+	v.signIns.wait(ctx, decision, yield, "nothing was booked", func() {
+		sum := sha256.Sum256([]byte(task))
+		reference := strings.ToUpper(hex.EncodeToString(sum[:3]))
+		_ = yield(artifact("Booking", a2a.DataPart(map[string]any{"reference": reference, "legs": legs})), nil) &&
+			yield(status(a2a.TaskStateCompleted, fmt.Sprintf("Booked from %s to %s and back. The reference is %s.", legs[0].From, legs[0].To, reference)), nil)
+	})
 }

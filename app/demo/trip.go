@@ -18,10 +18,11 @@ type trip struct {
 }
 
 var (
-	fromWords = regexp.MustCompile(`(?i:\bfrom)\s+(\pL[\pL' -]*?)(?:\s+(?i:to|on|until|in)\b|[,.;:!?\d]|\s+\d|$)`)
-	toWords   = regexp.MustCompile(`(?i:\bto)\s+(\p{Lu}[\pL' -]*?)(?:\s+(?i:from|on|until|in)\b|[,.;:!?\d]|\s+\d|$)`)
-	plainName = regexp.MustCompile(`^\pL[\pL' -]{0,40}$`)
-	dateWords = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+	fromWords   = regexp.MustCompile(`(?i:\bfrom)\s+(\pL[\pL' -]*?)(?:\s+(?i:to|on|until|in)\b|[,.;:!?\d]|\s+\d|$)`)
+	toWords     = regexp.MustCompile(`(?i:\bto)\s+(\p{Lu}[\pL' -]*?)(?:\s+(?i:from|on|until|in)\b|[,.;:!?\d]|\s+\d|$)`)
+	plainName   = regexp.MustCompile(`^\pL[\pL' -]{0,40}$`)
+	cancelWords = regexp.MustCompile(`(?i)\bcancel the booking (\w+)`)
+	dateWords   = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 )
 
 // learn takes what a message of the caller says of the trip; asked tells that it answers a question.
@@ -70,4 +71,17 @@ func (p *trip) missing() string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// toBook returns the legs that a message wants booked: a data part {"book": [...]}; nil when there is none.
+func toBook(m *a2a.Message) []trip {
+	for i := range m.Parts {
+		var v struct {
+			Book []trip `json:"book"`
+		}
+		if m.Parts[i].Kind == a2a.PartData && json.Unmarshal(m.Parts[i].Data, &v) == nil && len(v.Book) > 0 {
+			return v.Book
+		}
+	}
+	return nil
 }

@@ -1,32 +1,38 @@
 package demo
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"iter"
+	"strings"
 
 	"parley/a2a"
 	"parley/a2aserver"
 )
 
 // vault needs a sign-in before it answers: AUTH_REQUIRED, with a link to a page of this server. The sign-in goes past the
-// client; once it is done the same task goes on by itself, also when the server was restarted in between.
-type vault struct {
-	root    string
-	signIns *signIns
-}
+// client; once it is done the same task goes on by itself, also when the server was restarted in between. It hands out
+// its design notes, or keeps the documents it is sent.
+type vault struct{ signIns *signIns }
 
 func newVault(root string) *agent {
-	v := vault{root: root, signIns: &signIns{waiting: map[string]chan bool{}}}
+	v := vault{newSignIns("vault", "the vault", root)}
 	return &agent{name: "vault", exec: v, routes: v.signIns.routes, card: a2a.AgentCard{
 		Name:               "Vault",
 		Description:        "Opens the (imaginary) design vault, after you have signed in on its own page.",
-		DefaultInputModes:  []string{"text/plain"},
-		DefaultOutputModes: []string{"text/markdown", "text/plain"},
+		DefaultInputModes:  []string{"text/plain", "*/*"},
+		DefaultOutputModes: []string{"text/markdown", "text/plain", "application/json"},
 		Skills: []a2a.AgentSkill{{
 			ID: "read-vault", Name: "Read from the vault", Description: "Fetches design notes that need a sign-in.",
 			Tags:     []string{"vault", "documents", "design", "notes", "sign-in"},
 			Examples: []string{"Open the vault", "Read our design notes"},
+		}, {
+			ID: "keep-in-vault", Name: "Keep in the vault", Description: "Keeps the documents that come with a message, and gives a receipt.",
+			Tags:     []string{"vault", "archive", "publish"},
+			Examples: []string{"Keep this article in the vault"},
 		}},
 	}}
 }
@@ -35,13 +41,8 @@ func (v vault) Execute(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Eve
 	return func(yield func(a2a.Event, error) bool) {
 		decision, forget := v.signIns.expect(t.TaskID)
 		defer forget()
-		page := v.root + "vault/sign-in/" + t.TaskID
-		ask := status(a2a.TaskStateAuthRequired, fmt.Sprintf("The vault is locked. [Sign in to the vault](%s) and I go on by myself.", page))
-		ask.Status.Message.Parts = append(ask.Status.Message.Parts, a2a.DataPart(map[string]any{
-			"schemes": []string{"OpenIDConnect"}, "signIn": page,
-		}))
-		if yield(ask, nil) {
-			v.open(ctx, decision, yield)
+		if yield(v.signIns.ask(t.TaskID, "The vault is locked."), nil) {
+			v.open(ctx, t.Message, decision, yield)
 		}
 	}
 }
@@ -54,21 +55,56 @@ func (v vault) Resume(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Even
 	return func(yield func(a2a.Event, error) bool) {
 		decision, forget := v.signIns.expect(t.TaskID)
 		defer forget()
-		v.open(ctx, decision, yield)
+		v.open(ctx, &t.Task.History[0], decision, yield)
 	}
 }
 
 // open waits for the decision and does what was asked.
-func (v vault) open(ctx context.Context, decision <-chan bool, yield func(a2a.Event, error) bool) {
-	select {
-	case <-ctx.Done():
-	case ok := <-decision:
-		if !ok {
-			yield(status(a2a.TaskStateRejected, "You declined the sign-in, so the vault stays locked."), nil)
+func (v vault) open(ctx context.Context, asked *a2a.Message, decision <-chan bool, yield func(a2a.Event, error) bool) {
+	v.signIns.wait(ctx, decision, yield, "the vault stays locked", func() {
+		if kept := documents(asked.Parts); len(kept) > 0 {
+			names := make([]string, len(kept))
+			for i, d := range kept {
+				names[i] = fmt.Sprintf("%s (%d bytes, seal %s)", d.Name, d.Bytes, d.SHA256[:8])
+			}
+			_ = yield(artifact("Receipt", a2a.DataPart(map[string]any{"kept": kept})), nil) &&
+				yield(status(a2a.TaskStateCompleted, "Kept in the vault: "+strings.Join(names, ", ")+"."), nil)
 			return
 		}
-		_ = yield(status(a2a.TaskStateWorking, "Signed in."), nil) &&
-			yield(artifact("Design notes", markdown("## Design notes\n\n- Keep the door small.\n- Keep the key smaller.\n")), nil) &&
+		_ = yield(artifact("Design notes", markdown("## Design notes\n\n- Keep the door small.\n- Keep the key smaller.\n")), nil) &&
 			yield(status(a2a.TaskStateCompleted, "The vault is open."), nil)
+	})
+}
+
+// document is what the vault says of one thing it keeps.
+type document struct {
+	Name   string `json:"name"`
+	Type   string `json:"type,omitempty"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// documents are the parts behind the first words of a message.
+func documents(parts []a2a.Part) (all []document) {
+	for i, p := range parts {
+		if i == 0 && p.Kind == a2a.PartText {
+			continue
+		}
+		b := p.Raw
+		switch p.Kind {
+		case a2a.PartText:
+			b = []byte(p.Text)
+		case a2a.PartData:
+			b = p.Data
+		case a2a.PartURL:
+			b = []byte(p.URL)
+		}
+		sum := sha256.Sum256(b)
+		name := cmp.Or(p.Filename, fmt.Sprintf("document %d", len(all)+1))
+		if title, ok := strings.CutPrefix(p.Text, "# "); ok && p.Filename == "" {
+			name, _, _ = strings.Cut(title, "\n")
+		}
+		all = append(all, document{Name: name, Type: p.MediaType, Bytes: len(b), SHA256: hex.EncodeToString(sum[:])})
 	}
+	return all
 }
