@@ -23,7 +23,7 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 	if a.cfg.PageURL != "" {
 		a.pageURL = strings.TrimSuffix(a.cfg.PageURL, "/") + "/"
 	}
-	a.site = frontend.New(a.store, a.driver, a.registry, &frontend.Options{
+	a.site = frontend.New(a.store, a.runner, a.registry, &frontend.Options{
 		Logger:      a.log,
 		Version:     a.cfg.Version,
 		Fleeting:    a.vault.Kind() == vault.Memory,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -320,4 +321,17 @@ func (d *Driver) recounted(principal string) error {
 	defer d.mu.Unlock()
 	d.counts[principal] = &count{running: running, interrupted: interrupted, at: d.now()}
 	return nil
+}
+
+// OpenRuns yields every run that has not ended, whosever it is.
+func (d *Driver) OpenRuns(ctx context.Context) iter.Seq2[*orchestrator.Run, error] {
+	return func(yield func(*orchestrator.Run, error) bool) {
+		for _, scope := range []string{orchestrator.OwnAgent, gatewayScope, stepScope} {
+			for row, err := range d.store.OpenRuns(ctx, scope) {
+				if !yield(row, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }

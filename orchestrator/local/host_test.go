@@ -62,6 +62,13 @@ func TestHostedDriver(t *testing.T) {
 	})
 }
 
+func TestHostedPlans(t *testing.T) {
+	t.Parallel()
+	orchestratortest.RunPlans(t, newNode, func(testing.TB) orchestrator.Store {
+		return orchestratortest.Share(orchestratortest.NewMemoryStore())
+	})
+}
+
 // counter is a host that only counts.
 type counter struct {
 	mu    sync.Mutex

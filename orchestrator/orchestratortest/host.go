@@ -42,7 +42,7 @@ func (h *Host) Add(c Carrier) {
 
 // Find wakes all open runs of a store, as a host does that was not there for a while.
 func (h *Host) Find(ctx context.Context, store orchestrator.Store) error {
-	for _, scope := range []string{orchestrator.OwnAgent, "agents/"} {
+	for _, scope := range []string{orchestrator.OwnAgent, "agents/", "step/"} {
 		for row, err := range store.OpenRuns(ctx, scope) {
 			if err != nil {
 				return err
