@@ -36,6 +36,7 @@ type flow struct {
 	unknown  bool                     // it was read: what became of the calls meanwhile is to be looked up
 	halted   map[string]int           // the newest engine.Halt that this process carried out, by call
 	deciding map[string]bool
+	replying map[string]bool             // asks that the planner's model was given; true: it is at it
 	shown    string                      // the asks that the newest status names
 	said     map[string]engine.NodeState // the steps as an A2A caller was told of them
 }
@@ -58,7 +59,7 @@ func newFlow(hops int) *flow {
 	return &flow{
 		Flow: engine.NewFlow(), hops: hops, contents: map[string][]workflow.Item{}, answers: map[string]*a2a.Message{},
 		agents: map[string]bool{}, caller: map[string]string{}, results: map[string]*workflow.Result{}, calls: map[string]a2a.TaskState{},
-		halted: map[string]int{}, deciding: map[string]bool{}, said: map[string]engine.NodeState{},
+		halted: map[string]int{}, deciding: map[string]bool{}, replying: map[string]bool{}, said: map[string]engine.NodeState{},
 	}
 }
 

@@ -60,7 +60,15 @@ func (r *run) fits(ask *engine.Ask, a *reply) error {
 
 // replyPlan takes the next message of an A2A caller to a task that carries out a plan: the answer to the ask that it
 // names, or to the only open one. When that is not clear, the caller is asked which one it means.
-func (d *Driver) replyPlan(ctx context.Context, id, _ string, a *reply) (*orchestrator.Run, int64, error) {
+func (d *Driver) replyPlan(ctx context.Context, id, _ string, a *reply) (run *orchestrator.Run, after int64, err error) {
+	err = d.unmoved(ctx, func() (err error) {
+		run, after, err = d.replyPlanOnce(ctx, id, a)
+		return err
+	})
+	return run, after, err
+}
+
+func (d *Driver) replyPlanOnce(ctx context.Context, id string, a *reply) (*orchestrator.Run, int64, error) {
 	r, err := d.open(ctx, id)
 	if err != nil {
 		return nil, 0, err

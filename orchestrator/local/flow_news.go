@@ -184,6 +184,9 @@ func (c *change) hear(h heard) {
 		c.decided = true // the conversation may stand differently
 	}
 	f.calls[h.call] = h.state
+	if !f.replying[h.call] {
+		delete(f.replying, h.call) // what it asks now is another question
+	}
 }
 
 // lookUp finds out what became of the calls of a run that was read.
@@ -270,9 +273,7 @@ func (d *Driver) unkeep(r *run) {
 func (r *run) kickFlow() {
 	d, f := r.d, r.flow
 	if d.host != nil && !r.carried {
-		if !r.state.Ended {
-			d.wake(r.row.ID)
-		}
+		d.wake(r.row.ID) // also when it has ended: its host is to know
 		return
 	}
 	for _, cmd := range f.Next() {
@@ -280,7 +281,11 @@ func (r *run) kickFlow() {
 		case *engine.Halt:
 			if f.halted[cmd.Run] < cmd.N {
 				f.halted[cmd.Run] = cmd.N
-				d.start(func() { d.halt(cmd.Run) })
+				if d.host == nil {
+					d.start(func() { d.halt(cmd.Run) })
+				} else {
+					r.background(func() { d.halt(cmd.Run) }) // it is done before the run is left to wait
+				}
 			}
 		case *engine.Timer:
 			d.timers.set(d, r.row.ID, time.UnixMilli(cmd.At))
@@ -288,6 +293,7 @@ func (r *run) kickFlow() {
 			r.kickDecide(cmd)
 		}
 	}
+	r.kickReplies()
 	d.keep(r)
 }
 

@@ -19,7 +19,7 @@ func (c *change) mirror(ctx context.Context) error {
 	r, f := c.r, c.r.flow
 	want, shown := a2a.TaskStateWorking, ""
 	var asks []*orchestrator.Ask
-	if f.Preview == engine.PreviewAsked || f.Waits(func(call string) bool { return f.calls[call].Interrupted() }) {
+	if f.Preview == engine.PreviewAsked || f.Waits(f.waits) {
 		var err error
 		if asks, err = r.openAsks(ctx); err != nil {
 			return err
@@ -49,12 +49,15 @@ func (c *change) mirror(ctx context.Context) error {
 	return nil
 }
 
+// waits reports whether a call waits for a person.
+func (f *flow) waits(call string) bool { return f.calls[call].Interrupted() && !f.replying[call] }
+
 // openAsks returns all that is asked in a run with a plan: by the plan itself, by its calls, and by theirs.
 func (r *run) openAsks(ctx context.Context) ([]*orchestrator.Ask, error) {
 	asks := slices.Clone(r.asks)
 	var calls []string
 	for call, state := range r.flow.calls {
-		if state.Interrupted() {
+		if state.Interrupted() || r.flow.unknown {
 			calls = append(calls, call)
 		}
 	}

@@ -97,6 +97,8 @@ func (r *reader) checkKind(s *Step) {
 		bad("take it out", "`loop` is for steps that do something")
 	case s.Approve != nil && kind != engine.NodeCall:
 		bad("take it out", "`approve` is for steps with an `agent` or `use`")
+	case s.Answer != "" && s.Agent == nil:
+		bad("take it out", "`answer` is for steps with an `agent`")
 	case s.Parallel > 0 && s.ForEach == nil:
 		bad("add `for-each`, or take it out", "`max-parallel` is for steps with `for-each`")
 	case s.Join != engine.JoinAll && len(s.Needs) == 0:

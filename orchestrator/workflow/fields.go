@@ -180,6 +180,11 @@ func stepTable() []field[Step] {
 			enum("fail", "skip"), object{"type": "object", "properties": object{"fallback": agentShape()}, "required": []string{"fallback"}, "additionalProperties": false},
 		), readOnError},
 		{"approve", "true, or what to ask: a person must agree before anything is sent.", false, oneOf(object{"type": "boolean"}, text), readApprove},
+		{"answer", "Who answers what the agent asks: a `person`, unless said, or the planner's `model`, which leaves to the person what it cannot tell.", false, enum("person", "model"), func(r *reader, n *node, s *Step) {
+			if r.option(n, "`answer`", "person", AnswerModel) == AnswerModel {
+				s.Answer = AnswerModel
+			}
+		}},
 		{"undo", "What undoes the step once it is done, should the run be stopped.", false, shape(undoFields()), func(r *reader, n *node, s *Step) {
 			s.Undo = &Undo{}
 			readObject(r, n, "`undo`", undoFields(), s.Undo)

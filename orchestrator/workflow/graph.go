@@ -24,6 +24,7 @@ type Spec struct {
 	While    *Expr   `json:"while,omitempty"`
 	Fallback *Agent  `json:"fallback,omitempty"`
 	Approve  *Text   `json:"approve,omitempty"`
+	Answer   string  `json:"answer,omitempty"`
 	Undo     *Undo   `json:"undo,omitempty"`
 	Outputs  []Named `json:"outputs,omitempty"`
 }
@@ -56,7 +57,7 @@ func (w *Workflow) Graph(given map[string]json.RawMessage, depth int) (*engine.G
 		}
 		n.Spec, err = marshal(&Spec{
 			ID: s.ID, Name: s.Name, File: w.File, At: s.At, Agent: s.Agent, Message: s.Message, Use: s.Use, With: s.With, Ask: s.Ask, If: s.If,
-			ForEach: s.ForEach, While: s.While, Fallback: s.Fallback, Approve: s.Approve, Undo: s.Undo, Outputs: s.Outputs,
+			ForEach: s.ForEach, While: s.While, Fallback: s.Fallback, Approve: s.Approve, Answer: s.Answer, Undo: s.Undo, Outputs: s.Outputs,
 		})
 		if size += len(n.Spec); err != nil || size > engine.MaxPlanSize {
 			return nil, tooLarge(w)

@@ -75,6 +75,7 @@ func (s *Step) tree() entries {
 	if s.Approve != nil {
 		m.add("approve", s.Approve.Src)
 	}
+	m.add("answer", s.Answer)
 	m.add("agent", s.Agent.tree())
 	m.add("message", messageTree(s.Message))
 	m.add("use", s.Use)

@@ -181,6 +181,9 @@ func (d drawing) step(i int) Step {
 		return s
 	}
 	s.Message = d.message(i-1, item)
+	if d.yes("answer") {
+		s.Answer = AnswerModel
+	}
 	if d.yes("fallback") {
 		s.OnError, s.Fallback = engine.OnErrorFallback, &Agent{ID: "other"}
 	}

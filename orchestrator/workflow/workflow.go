@@ -84,6 +84,7 @@ type Step struct {
 	OnError  engine.OnError
 	Fallback *Agent // of OnErrorFallback
 	Approve  *Text  // what a person is to agree to; nil: nobody is asked
+	Answer   string // who answers what the agent asks: a person (""), or AnswerModel
 	Undo     *Undo
 	Outputs  []Named // become the step's data
 }
@@ -98,6 +99,10 @@ func (s *Step) Kind() engine.NodeKind {
 	}
 	return engine.NodeNone
 }
+
+// AnswerModel lets the planner's model answer what the agent of a step asks; what it cannot answer a person is asked, as
+// everything is without it.
+const AnswerModel = "model"
 
 // Agent says who gets a message: an id, or what somebody must be able to do, who is found when the step runs.
 type Agent struct {
