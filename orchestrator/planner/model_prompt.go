@@ -104,7 +104,8 @@ func requestPrompt(b *Brief, s size) string {
 			if turn.AgentID != "" {
 				who = "Agent " + quoted(turn.AgentID, 128)
 			}
-			fmt.Fprintf(&t, "%s: %s\n", who, cutRunes(strings.TrimSpace(turn.Text), max(20, s.earlier/len(turns))))
+			said := cutRunes(strings.TrimSpace(clean(turn.Text)), max(20, s.earlier/len(turns)))
+			fmt.Fprintf(&t, "%s: %s\n", who, strings.ReplaceAll(said, "\n", "\n  ")) // who speaks stands at the begin of a line
 		}
 		v.Earlier = data("the conversation", t.String(), s.earlier)
 	}

@@ -50,22 +50,23 @@ func tools(agents []*orchestrator.Agent, handles []string, left int) []completio
 		}
 		all = append(all, completions.Tool{Name: name, Description: description, Parameters: raw})
 	}
-	artifacts := schema{"type": "array", "maxItems": MaxPassed, "description": "ids of artifacts to pass on", "items": schema{"type": "string"}}
-	if len(handles) > 0 {
-		artifacts["items"] = schema{"type": "string", "enum": handles}
-	} else {
-		artifacts["description"], artifacts["maxItems"] = "leave this empty: there are none yet", 0
+	passing := func(properties schema) schema {
+		if len(handles) > 0 {
+			properties["artifacts"] = schema{
+				"type": "array", "maxItems": MaxPassed, "description": "ids of artifacts to pass on", "items": schema{"type": "string", "enum": handles},
+			}
+		}
+		return properties
 	}
 	if left > 1 && len(agents) > 0 {
 		ids := make([]string, len(agents))
 		for i, a := range agents {
 			ids[i] = a.ID
 		}
-		task := object([]string{"agent", "message"}, schema{
-			"agent":     schema{"type": "string", "enum": ids, "description": "id of the agent"},
-			"message":   text("all that the agent needs to know"),
-			"artifacts": artifacts,
-		})
+		task := object([]string{"agent", "message"}, passing(schema{
+			"agent":   schema{"type": "string", "enum": ids, "description": "id of the agent"},
+			"message": text("all that the agent needs to know"),
+		}))
 		add(toolDelegate, "Give tasks to agents. All of them are done at the same time.", object([]string{"tasks"}, schema{
 			"why":   text("one short sentence for the person: what is done now"),
 			"tasks": schema{"type": "array", "minItems": 1, "maxItems": MaxDelegations, "items": task},
@@ -77,10 +78,9 @@ func tools(agents []*orchestrator.Agent, handles []string, left int) []completio
 			"choices":  schema{"type": "array", "maxItems": MaxChoices, "items": schema{"type": "string"}, "description": "answers to choose from; leave it out if any answer is possible"},
 		}))
 	}
-	add(toolFinish, "Give the person the answer.", object([]string{"answer"}, schema{
-		"answer":    text("the whole answer, in the language of the person, in Markdown"),
-		"artifacts": artifacts,
-	}))
+	add(toolFinish, "Give the person the answer.", object([]string{"answer"}, passing(schema{
+		"answer": text("the whole answer, in the language of the person, in Markdown"),
+	})))
 	return all
 }
 
