@@ -300,16 +300,7 @@ func (r *run) kickFlow() {
 // halt carries out engine.Halt.
 func (d *Driver) halt(call string) {
 	for pause := time.Second; d.ctx.Err() == nil; pause = min(2*pause, 30*time.Second) {
-		err := d.unmoved(d.ctx, func() error {
-			k, err := d.open(d.ctx, call)
-			if err != nil {
-				return err
-			}
-			defer d.release(k)
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			return k.stop(d.ctx)
-		})
+		err := d.stopRun(d.ctx, call)
 		if err == nil || errors.Is(err, orchestrator.ErrNotFound) {
 			return
 		}

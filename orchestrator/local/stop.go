@@ -20,6 +20,11 @@ func (d *Driver) Stop(ctx context.Context, id string) error {
 	if row.Principal != orchestrator.LocalPrincipal {
 		return orchestrator.ErrNotFound
 	}
+	return d.stopRun(ctx, id)
+}
+
+// stopRun stops a run, whosever it is.
+func (d *Driver) stopRun(ctx context.Context, id string) error {
 	if d.host != nil {
 		_, err := d.stopShared(ctx, id)
 		return err
