@@ -225,6 +225,9 @@ func (x *exchange) finish(response []byte, err error) {
 	}
 	if x.resp != nil {
 		e.Status = x.resp.StatusCode
+		if x.resp.Request != nil {
+			e.Header = x.resp.Request.Header
+		}
 	}
 	if err != nil {
 		e.Err = err.Error()

@@ -50,7 +50,7 @@ func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, rest bool) {
 	if h.o.Tap != nil {
 		x.record = &wire.Exchange{
 			At: time.Now(), Inbound: true, Peer: x.principal, Method: x.call.Method, Dialect: x.call.Dialect,
-			URL: r.URL.String(), Request: body,
+			URL: r.URL.String(), Header: r.Header, Request: body,
 		}
 		defer func() {
 			x.record.Took = time.Since(x.record.At)

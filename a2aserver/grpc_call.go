@@ -237,12 +237,13 @@ func (x *rpc) begin(ctx context.Context, request proto.Message) {
 		return
 	}
 	authority := ""
-	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md[":authority"]) > 0 {
+	md, _ := metadata.FromIncomingContext(ctx) // a copy
+	if len(md[":authority"]) > 0 {
 		authority = md[":authority"][0]
 	}
 	x.record = &wire.Exchange{
 		At: time.Now(), Inbound: true, Peer: x.principal, Method: x.m.Name, Dialect: x.m.Dialect,
-		URL: "grpc://" + authority + x.m.Path(), Request: pb.JSON(request),
+		URL: "grpc://" + authority + x.m.Path(), Header: md, Request: pb.JSON(request),
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
+	"parley/a2a"
 	"parley/a2a/wire"
 )
 
@@ -80,7 +82,7 @@ func (f *follower) post(client *http.Client, seq int64, body []byte) (a attempt)
 	if f.s.o.Tap != nil {
 		x := &wire.Exchange{
 			At: began, Peer: f.row.Principal, TaskID: f.row.Config.TaskID, Method: "push", Dialect: f.row.Dialect,
-			URL: f.row.Config.URL, Status: a.status, Took: time.Since(began), Request: body, Response: answer,
+			URL: f.row.Config.URL, Status: a.status, Took: time.Since(began), Header: r.Header, Request: body, Response: answer,
 		}
 		if !a.ok() {
 			x.Err = a.reason()
@@ -147,4 +149,63 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return max(0, at.Sub(now))
 	}
 	return 0
+}
+
+// Test delivers the task of a registration as it stands to its webhook, once and whatever else it is owed, and returns
+// what the webhook answered: an HTTP status, with an error where that is no success. Where the registration stands does
+// not change.
+func (s *PushSender) Test(ctx context.Context, task, registration string) (status int, err error) {
+	rows, err := s.o.Store.Rows(ctx, task)
+	if err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(rows, func(r *PushRow) bool { return r.UID == registration })
+	if i < 0 {
+		return 0, ErrNoRegistration
+	}
+	r := rows[i]
+	tasks := s.o.Tasks(r.Scope)
+	if tasks == nil {
+		return 0, ErrNoRegistration
+	}
+	now, err := tasks.Task(ctx, r.Principal, &a2a.GetRequest{ID: task})
+	if err != nil {
+		return 0, err
+	}
+	body := a2a.MarshalEvent(now)
+	if r.Dialect != wire.NEW {
+		p := wire.PushPayload{Event: now, Task: now, ClientTaskID: r.ClientTaskID}
+		if r.Dialect == wire.OLD {
+			p.Index = wire.NewIndex(r.ClientTaskID)
+			p.Index.Seen(now)
+		}
+		body = wire.AppendPush(nil, r.Dialect, &p)
+	}
+	f := newFollower(s, r)
+	defer f.kill()
+	defer context.AfterFunc(ctx, f.kill)()
+	t, way, err := s.target(f.url)
+	if err != nil {
+		return 0, err
+	}
+	defer s.release(t)
+	if err := t.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer t.leave()
+	client := *way.HTTP
+	client.CheckRedirect = stay
+	a := f.post(&client, time.Now().UnixMilli(), body) // a number of its own: a receiver takes no delivery twice
+	if a.ok() {
+		return a.status, nil
+	}
+	return a.status, errors.New(a.reason())
+}
+
+// Of returns the registrations of a task, oldest first, also those whose deliveries are over.
+func (s *PushSender) Of(ctx context.Context, task string) ([]*PushRow, error) {
+	s.keeper.flush()
+	rows, err := s.o.Store.Rows(ctx, task)
+	slices.SortFunc(rows, olderRow)
+	return rows, err
 }

@@ -146,7 +146,7 @@ func (h *Webhooks) take(w http.ResponseWriter, r *http.Request, hook *Webhook) {
 	if hook.Tap != nil && !again && status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
 		x := &wire.Exchange{
 			At: began, Inbound: true, Peer: hook.Peer, TaskID: hook.TaskID, Method: "push", URL: "/hooks/…", Status: status,
-			Took: time.Since(began), Request: body,
+			Took: time.Since(began), Header: r.Header, Request: body,
 		}
 		if note != nil {
 			x.TaskID = cmp.Or(x.TaskID, note.TaskID)

@@ -33,6 +33,9 @@ type hooks struct {
 // ourHook is one webhook.
 type ourHook struct {
 	a2aserver.Webhook
+	run    string // whose task it is for
+	url    string
+	token  string
 	made   time.Time
 	called atomic.Bool
 	wake   chan struct{}
@@ -84,7 +87,8 @@ func (h *hooks) of(agent, address string, record func(run string, x *wire.Exchan
 			return nil, nil, nil, false
 		}
 		id, token, run := newSecret(), newSecret(), orchestrator.OriginOf(ctx).RunID
-		k := &ourHook{Webhook: *a2aserver.NewWebhook(id, agent, task, token), made: time.Now(), wake: make(chan struct{}, 1)}
+		k := &ourHook{Webhook: *a2aserver.NewWebhook(id, agent, task, token), run: run, token: token, made: time.Now(), wake: make(chan struct{}, 1)}
+		k.url = base + strings.TrimPrefix(hooksPath, "/") + id
 		k.Tap = func(_ context.Context, x *wire.Exchange) { record(run, x) }
 		h.mu.Lock()
 		h.byID[id] = k
@@ -94,7 +98,7 @@ func (h *hooks) of(agent, address string, record func(run string, x *wire.Exchan
 			defer h.mu.Unlock()
 			delete(h.byID, id)
 		}
-		return &a2a.PushConfig{ID: hookConfig, URL: base + strings.TrimPrefix(hooksPath, "/") + id, Token: token}, k.wake, done, true
+		return &a2a.PushConfig{ID: hookConfig, URL: k.url, Token: token}, k.wake, done, true
 	}
 }
 

@@ -30,6 +30,7 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Demo:        a.cfg.Demo != nil,
 		Shell:       a.cfg.Shell,
 		Handle:      a.cfg.Pages,
+		Inspector:   inspector{a},
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	})
 	return nil

@@ -26,6 +26,7 @@ func wireRecord(x *wire.Exchange) *orchestrator.WireRecord {
 	return &orchestrator.WireRecord{
 		At: x.At, Inbound: x.Inbound, Peer: x.Peer, TaskID: x.TaskID, Method: x.Method, Dialect: x.Dialect.String(), URL: x.URL,
 		Status: x.Status, Took: x.Took, Request: x.Request, Response: x.Response, Events: x.Events, Err: x.Err,
+		Header: x.Header,
 	}
 }
 

@@ -54,16 +54,18 @@ type Site struct {
 	pages  *cache[string] // finished articles by item
 	found  *previews      // cards that were previewed and not yet approved
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	ending sync.Mutex // held while wg grows, and while Close begins
-	wg     sync.WaitGroup
-	lobby  *lobby
-	rooms  *rooms
-	boards *boards
-	opened atomic.Int64 // sockets
-	tongue atomic.Value // the code of the language that a page was last served in, a string
-	mux    http.Handler
+	ctx     context.Context // ends with Close
+	cancel  context.CancelCauseFunc
+	ending  sync.Mutex // held while wg grows, and while Close begins
+	wg      sync.WaitGroup
+	lobby   *lobby
+	rooms   *rooms
+	boards  *boards
+	titles  *cache[string] // of tasks, by run
+	watched watches
+	opened  atomic.Int64 // sockets
+	tongue  atomic.Value // the code of the language that a page was last served in, a string
+	mux     http.Handler
 }
 
 // New returns the site over a store, a driver and a registry. Close ends it.
@@ -90,10 +92,11 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	s.assets = newAssets()
 	s.people = &directory{store: store}
 	s.pages = newCache[string](cachedHTML)
+	s.titles = newCache[string](cachedTitles)
 	s.found = &previews{now: s.now}
 	s.rooms = &rooms{site: s, open: map[string]*room{}}
 	s.lobby = newLobby(s)
-	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard})
+	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard, "/tasks": s.tasksBoard, "/wire": s.wireBoard})
 	s.mux = s.routes()
 	s.wg.Go(s.lobby.run)
 	s.wg.Go(s.boards.run)

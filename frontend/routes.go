@@ -27,6 +27,20 @@ func (s *Site) routes() http.Handler {
 	page("GET /inbox", s.inboxPage)
 	page("POST /inbox/mute/{agent}", s.muteAgent)
 
+	page("GET /tasks", s.tasksPage)
+	page("POST /tasks/cancel", s.cancelTasks)
+	page("GET /tasks/{id}", s.taskPage)
+	page("POST /tasks/{id}/push/{push}/test", s.testPush)
+	page("GET /tasks/at/{agent}", s.taskAtPage)
+	page("GET /tasks/at/{agent}/{task}", s.taskAtPage)
+	page("POST /tasks/at/{agent}/{task}/watch", s.watchTask)
+	page("POST /tasks/at/{agent}/{task}/cancel", s.cancelAt)
+
+	page("GET /wire", s.wirePage)
+	page("GET /wire/export.json", s.exportWire)
+	page("GET /wire/export.har", s.exportWire)
+	page("POST /wire/{id}/replay", s.replay)
+
 	page("GET /agents", s.agentsPage)
 	page("GET /agents/{id}", s.agentPage)
 	page("POST /agents/{id}/remove", s.removeAgent)

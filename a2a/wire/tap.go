@@ -16,6 +16,7 @@ type Exchange struct {
 	URL      string
 	Status   int // HTTP status; 0 when there was no answer
 	Took     time.Duration
+	Header   map[string][]string // of the request, as it is: to be read, not changed
 	Request  []byte
 	Response []byte // of a stream: nil, its frames are the task's events Events[0] to Events[1]
 	Events   [2]int64

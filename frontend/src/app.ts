@@ -5,9 +5,11 @@ import { forms } from "./forms";
 import { composer } from "./composer";
 import { page } from "./page";
 import { inbox } from "./inbox";
+import { lists } from "./lists";
 
 page();
 inbox();
+lists();
 forms();
 composer();
 live();

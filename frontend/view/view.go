@@ -158,6 +158,7 @@ type Block struct {
 type JSONNode struct {
 	Key   string
 	Keyed bool
+	Named bool   // the key is a name, not a place
 	Kind  string // object, array, string, number, bool, null
 	Text  string // of a leaf, or "3 items"
 	Kids  []*JSONNode

@@ -1,0 +1,502 @@
+package frontend
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/a2a"
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+const (
+	wireShown  = 100 // records of a page
+	wireFrames = 200 // events of a stream that are shown
+	wireExport = 500 // records that are exported
+	wireKept   = 256 << 10
+)
+
+var errNoWire = &fail{http.StatusNotFound, &orchestrator.Fault{
+	Kind: "no-wire", Where: orchestrator.WhereUs, What: "Nothing is recorded of the wire here.", Do: "Look at the task instead.",
+}}
+
+// wireQuery is what an address asks for.
+func wireQuery(q url.Values) orchestrator.WireQuery {
+	w := orchestrator.WireQuery{
+		RunID: q.Get("run"), TaskID: q.Get("task"), Peer: q.Get("agent"), Method: q.Get("method"), Text: strings.TrimSpace(q.Get("text")),
+		Limit: wireShown,
+	}
+	switch way := q.Get("way"); way {
+	case "failed":
+		w.Failed = true
+	case "in", "out", "push":
+		w.Way = orchestrator.WireWay(way)
+	}
+	w.Before, _ = strconv.ParseInt(q.Get("before"), 10, 64)
+	return w
+}
+
+// wireAddress is the address of a list with some of its parameters changed; "" takes one away.
+func wireAddress(q url.Values, changes ...string) string {
+	out := url.Values{}
+	for _, name := range []string{"way", "agent", "method", "text", "task", "run", "before", "id", "show"} {
+		if v := q.Get(name); v != "" {
+			out.Set(name, v)
+		}
+	}
+	for i := 0; i+1 < len(changes); i += 2 {
+		out.Del(changes[i])
+		if changes[i+1] != "" {
+			out.Set(changes[i], changes[i+1])
+		}
+	}
+	if len(out) == 0 {
+		return "/wire"
+	}
+	return "/wire?" + out.Encode()
+}
+
+// wireBoard draws the list of exchanges.
+func (s *Site) wireBoard(ctx context.Context, _ string, q url.Values) (*board, error) {
+	if s.wire == nil {
+		return &board{sections: []section{{id: "wire-rows", rows: []row{newRow(ctx, "wire-none", view.WireNone(false))}}}}, nil
+	}
+	wq := wireQuery(q)
+	wq.Bare = true
+	head, stored, most, err := s.wire.WireHead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, err := s.wire.WireRecords(ctx, wq)
+	if err != nil {
+		return nil, err
+	}
+	b := &board{
+		fixed:    []row{newRow(ctx, "wire-state", view.WireState(stored, most))},
+		sections: []section{{id: "wire-rows"}}, polled: head,
+		poll: func(ctx context.Context) int64 {
+			head, _, _, err := s.wire.WireHead(ctx)
+			if err != nil {
+				return 0
+			}
+			return head
+		},
+	}
+	names := s.callers(ctx)
+	rows := &b.sections[0].rows
+	for _, r := range records {
+		v := s.wireRow(ctx, r, names)
+		v.Href = wireAddress(q, "id", strconv.FormatInt(r.ID, 10), "show", "")
+		*rows = append(*rows, newRow(ctx, "w"+strconv.FormatInt(r.ID, 10), view.WireLine(v)))
+	}
+	if len(*rows) == 0 {
+		wq.Bare, wq.Limit = false, 0
+		*rows = append(*rows, newRow(ctx, "wire-none", view.WireNone(wq != orchestrator.WireQuery{})))
+	}
+	return b, nil
+}
+
+// callers are the names of those who call us, by their principal.
+func (s *Site) callers(ctx context.Context) map[string]string {
+	names := map[string]string{orchestrator.LocalPrincipal: view.T(ctx, "You")}
+	if tokens, err := s.store.ListTokens(ctx); err == nil {
+		for _, t := range tokens {
+			names[t.ID] = cmp.Or(t.Name, t.ID)
+		}
+	}
+	return names
+}
+
+// withAgent reports whether an exchange is with an agent; otherwise it is with somebody who calls us.
+func withAgent(r *orchestrator.WireRecord) bool {
+	return r.Inbound == (r.Method == orchestrator.WirePushMethod)
+}
+
+func (s *Site) wireRow(ctx context.Context, r *orchestrator.WireRecord, callers map[string]string) view.WireRow {
+	v := view.WireRow{
+		ID: r.ID, At: r.At.In(s.now().Location()), Inbound: r.Inbound, Method: r.Method, Task: r.TaskID, Took: r.Took,
+		Size: int64(r.Sizes[0] + r.Sizes[1]), Failed: r.Status == 0 || r.Status >= 400 || r.Err != "",
+	}
+	if withAgent(r) {
+		v.Speaker = s.speaker(ctx, r.Peer)
+	} else {
+		v.Speaker = caller(r.Peer, callers)
+	}
+	switch {
+	case r.Method == orchestrator.WirePushMethod:
+		v.Method = "POST webhook"
+	case r.Method == "":
+		v.Method = pathOf(r.URL)
+	}
+	switch {
+	case r.Status != 0:
+		v.Result = strconv.Itoa(r.Status)
+	case strings.Contains(r.Err, "deadline") || strings.Contains(r.Err, "timeout"):
+		v.Result = view.T(ctx, "timeout")
+	default:
+		v.Result = view.T(ctx, "no answer")
+	}
+	return v
+}
+
+// caller is how somebody who calls us is shown.
+func caller(principal string, names map[string]string) view.Speaker {
+	name := cmp.Or(names[principal], principal)
+	if principal == orchestrator.LocalPrincipal {
+		return view.Speaker{Name: name, Parley: true}
+	}
+	return view.Speaker{Name: name, Flag: view.FlagOf(name, hueOf(principal)), Href: "/tasks?caller=" + url.QueryEscape(principal)}
+}
+
+func pathOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Path != "" {
+		return u.Path
+	}
+	return address
+}
+
+// wirePage is the page of the inspector.
+func (s *Site) wirePage(w http.ResponseWriter, r *http.Request) error {
+	ctx, q := r.Context(), r.URL.Query()
+	var shown *view.WireDetail
+	if id, err := strconv.ParseInt(q.Get("id"), 10, 64); err == nil && s.wire != nil {
+		rec, err := s.wire.WireRecord(ctx, id)
+		switch {
+		case errors.Is(err, orchestrator.ErrNotFound):
+		case err != nil:
+			return err
+		default:
+			d, err := s.wireDetail(ctx, rec, q)
+			if err != nil {
+				return err
+			}
+			shown = &d
+		}
+	}
+	if scripted(r) { // only what stands beside the list
+		if shown == nil {
+			return orchestrator.ErrNotFound
+		}
+		return s.write(w, r, http.StatusOK, view.WirePanel(*shown))
+	}
+	return s.writeWire(w, r, http.StatusOK, q, shown)
+}
+
+func (s *Site) writeWire(w http.ResponseWriter, r *http.Request, status int, q url.Values, shown *view.WireDetail) error {
+	ctx := r.Context()
+	b, err := s.wireBoard(ctx, "", q)
+	if err != nil {
+		return err
+	}
+	v := view.Wire{Reading: s.wire == nil, Rows: b.find("wire-rows"), State: b.find("wire-state"), Shown: shown, Filter: s.wireFilter(ctx, q)}
+	if q.Get("before") == "" {
+		v.Board = wireAddress(q, "id", "", "show", "")
+	} else {
+		v.Newest = wireAddress(q, "before", "", "id", "", "show", "")
+	}
+	if rows := b.sections[0].rows; len(rows) == wireShown {
+		v.Older = wireAddress(q, "before", strings.TrimPrefix(rows[len(rows)-1].id, "w"), "id", "", "show", "")
+	}
+	_, v.Export, _ = strings.Cut(wireAddress(q, "id", "", "show", ""), "?")
+	return s.write(w, r, status, view.WirePage(s.page(r, view.T(ctx, "Wire"), view.Side{Section: "wire"}), v))
+}
+
+func (s *Site) wireFilter(ctx context.Context, q url.Values) view.WireFilter {
+	f := view.WireFilter{
+		Way: q.Get("way"), Agent: q.Get("agent"), Method: q.Get("method"), Text: q.Get("text"), Task: q.Get("task"), Run: q.Get("run"),
+	}
+	for _, w := range [][2]string{
+		{"", view.T(ctx, "All")}, {"out", view.T(ctx, "Out")}, {"in", view.T(ctx, "In")}, {"push", view.T(ctx, "Webhooks")}, {"failed", view.T(ctx, "Errors")},
+	} {
+		f.Ways = append(f.Ways, view.WireWay{Name: w[1], Href: wireAddress(q, "way", w[0], "before", "", "id", "", "show", ""), Current: f.Way == w[0]})
+	}
+	if s.wire == nil {
+		return f
+	}
+	peers, methods, err := s.wire.WireNames(ctx)
+	if err != nil {
+		return f
+	}
+	callers := s.callers(ctx)
+	with := func(list []string, one string) []string {
+		if one != "" && !slices.Contains(list, one) {
+			return append(list, one)
+		}
+		return list
+	}
+	f.Methods = with(methods, f.Method)
+	for _, p := range with(peers, f.Agent) {
+		name := callers[p]
+		if name == "" {
+			name = s.people.link(ctx, p).Name
+		}
+		f.Agents = append(f.Agents, view.AgentLink{ID: p, Name: name})
+	}
+	clear := func(name, shown string) {
+		f.Clear = append(f.Clear, view.WireChip{Name: shown, Href: wireAddress(q, name, "", "before", "", "id", "", "show", "")})
+	}
+	if f.Task != "" {
+		clear("task", view.T(ctx, "task %s", cut(f.Task, 8)))
+	}
+	if f.Run != "" {
+		clear("run", view.T(ctx, "run %s", cut(f.Run, 8)))
+	}
+	return f
+}
+
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// wireDetail puts an exchange into words.
+func (s *Site) wireDetail(ctx context.Context, r *orchestrator.WireRecord, q url.Values) (view.WireDetail, error) {
+	id := strconv.FormatInt(r.ID, 10)
+	d := view.WireDetail{
+		Row: s.wireRow(ctx, r, s.callers(ctx)), Show: q.Get("show"), URL: r.URL, Dialect: r.Dialect, Err: r.Err, RunID: r.RunID,
+		Pretty: wireAddress(q, "id", id, "show", ""), Raw: wireAddress(q, "id", id, "show", "raw"), Headers: wireAddress(q, "id", id, "show", "headers"),
+		Close: wireAddress(q, "id", "", "show", ""), Request: s.wireBody(ctx, r.Request), Response: s.wireBody(ctx, r.Response),
+		Curl: curl(r), CLI: s.commandLine(r),
+	}
+	if r.TaskID != "" {
+		if withAgent(r) {
+			d.TaskHref = "/tasks/at/" + url.PathEscape(r.Peer) + "/" + url.PathEscape(r.TaskID)
+		} else if r.RunID != "" {
+			d.TaskHref = "/tasks/" + url.PathEscape(r.TaskID)
+		}
+	}
+	if r.RunID != "" {
+		if run, err := s.store.Run(ctx, r.RunID); err == nil && run.ConversationID != "" {
+			d.Chat, d.ChatHref = s.chatTitle(ctx, run.ConversationID)
+		}
+	}
+	for name, values := range r.Header {
+		h := view.WireHeader{Name: name, Value: strings.Join(values, ", ")}
+		h.Masked = h.Value == "[masked]"
+		d.Header = append(d.Header, h)
+	}
+	slices.SortFunc(d.Header, func(a, b view.WireHeader) int { return strings.Compare(a.Name, b.Name) })
+	if !r.Inbound && r.Method != orchestrator.WirePushMethod && s.opts.Inspector != nil {
+		d.Replay, d.Edit = "/wire/"+id+"/replay", pretty(r.Request)
+	}
+	var err error
+	if d.Streams = streams(r); d.Streams {
+		d.Frames, d.More, err = s.wireFrames(ctx, r)
+	}
+	return d, err
+}
+
+// streams reports whether what answered a request was a stream of events.
+func streams(r *orchestrator.WireRecord) bool {
+	m := strings.ToLower(r.Method)
+	return len(r.Response) == 0 && r.Status == http.StatusOK &&
+		(r.Events[0] != 0 || strings.Contains(m, "stream") || strings.Contains(m, "subscribe"))
+}
+
+// wireFrames are the events of a stream: those it names, or those that the run got from the agent while it went on.
+func (s *Site) wireFrames(ctx context.Context, r *orchestrator.WireRecord) (frames []view.WireFrame, more int, err error) {
+	if r.RunID == "" {
+		return nil, 0, nil
+	}
+	from, until := r.At, r.At.Add(r.Took+time.Second)
+	for batch, err := range s.store.ReadRun(ctx, r.RunID, max(0, r.Events[0]-1)) {
+		if err != nil {
+			return frames, more, err
+		}
+		for _, e := range batch {
+			switch {
+			case r.Events[1] != 0 && e.Seq > r.Events[1], r.Events[1] == 0 && e.At.After(until):
+				return frames, more, nil
+			case !e.Kind.A2A(), r.Events[1] == 0 && e.At.Before(from):
+				continue
+			}
+			if len(frames) == wireFrames {
+				more++
+				continue
+			}
+			f := view.WireFrame{Name: eventName(e), At: e.At.In(s.now().Location()), Body: s.wireBody(ctx, e.JSON)}
+			frames = append(frames, f)
+		}
+	}
+	return frames, more, nil
+}
+
+// eventName is what an event is called in v1.0, with the state it brings.
+func eventName(e *orchestrator.Event) string {
+	name := map[orchestrator.EventKind]string{
+		orchestrator.EventTask: "Task", orchestrator.EventMessage: "Message", orchestrator.EventStatus: "TaskStatusUpdate",
+		orchestrator.EventArtifact: "TaskArtifactUpdate",
+	}[e.Kind]
+	if ev, err := e.Event(); err == nil {
+		if st := a2a.EventState(ev); st != a2a.TaskStateUnspecified {
+			name += " " + strings.ToLower(strings.TrimPrefix(string(st), "TASK_STATE_"))
+		}
+	}
+	return name
+}
+
+// wireBody is a body as it was, and as a tree where it is JSON.
+func (s *Site) wireBody(ctx context.Context, b []byte) view.WireBody {
+	v := view.WireBody{Size: int64(len(b)), Text: string(b), Cut: len(b) >= wireKept}
+	if len(b) == 0 || b[0] != '{' && b[0] != '[' {
+		return v
+	}
+	left := treeNodes
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if n, err := tree(ctx, d, &left, 0); err == nil {
+		unfold(n, 0)
+		v.JSON = n
+	}
+	return v
+}
+
+// unfold opens a tree as deep as a message of A2A goes, and names the members of objects.
+func unfold(n *view.JSONNode, depth int) {
+	n.Open = depth < 8
+	for _, k := range n.Kids {
+		k.Named = n.Kind == "object"
+		unfold(k, depth+1)
+	}
+}
+
+// httpMethod is how a recorded request was made.
+func httpMethod(r *orchestrator.WireRecord) string {
+	if verb, _, ok := strings.Cut(r.Method, " "); ok { // HTTP+JSON: the verb and the route
+		return verb
+	}
+	if len(r.Request) == 0 {
+		return http.MethodGet
+	}
+	return http.MethodPost
+}
+
+// quoted is a word of a shell.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// curl is a request as a command. A secret is left to a variable; what was recorded has none.
+func curl(r *orchestrator.WireRecord) string {
+	if strings.Contains(r.URL, ".A2AService/") {
+		return "" // gRPC
+	}
+	address := r.URL
+	if strings.HasPrefix(address, "/") {
+		host := "127.0.0.1"
+		if h := r.Header["Host"]; len(h) == 1 {
+			host = h[0]
+		}
+		address = "http://" + host + address
+	}
+	var b strings.Builder
+	b.WriteString("curl -sS")
+	if streams(r) {
+		b.WriteString("N")
+	}
+	b.WriteString(" -X " + httpMethod(r) + " " + quoted(address))
+	names := make([]string, 0, len(r.Header))
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	typed := false
+	for _, name := range names {
+		switch low := strings.ToLower(name); low {
+		case "content-length", "connection", "accept-encoding", "host", "user-agent", ":authority", "te":
+			continue
+		case "content-type":
+			typed = true
+		}
+		value := strings.Join(r.Header[name], ", ")
+		if value == "[masked]" {
+			b.WriteString(" \\\n  -H \"" + name + ": $" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + `"`)
+			continue
+		}
+		b.WriteString(" \\\n  -H " + quoted(name+": "+value))
+	}
+	if len(r.Request) > 0 {
+		if !typed {
+			b.WriteString(" \\\n  -H 'Content-Type: application/json'")
+		}
+		b.WriteString(" \\\n  --data-binary " + quoted(string(r.Request)))
+	}
+	return b.String()
+}
+
+// commandLine is a request to an agent as a command of ours, where there is one for it.
+func (s *Site) commandLine(r *orchestrator.WireRecord) string {
+	if r.Inbound || r.Method == orchestrator.WirePushMethod {
+		return ""
+	}
+	agent := quoted(r.Peer)
+	switch r.Method {
+	case "SendMessage", "SendStreamingMessage", "message/send", "message/stream", "tasks/send", "tasks/sendSubscribe",
+		"POST /message:send", "POST /message:stream":
+		type part struct {
+			Text string `json:"text"`
+		}
+		type params struct {
+			Message struct {
+				Parts   []part `json:"parts"`
+				Content []part `json:"content"`
+			} `json:"message"`
+		}
+		var b struct {
+			params
+			Params params `json:"params"`
+		}
+		if json.Unmarshal(r.Request, &b) != nil {
+			return ""
+		}
+		for _, p := range slices.Concat(b.Params.Message.Parts, b.Message.Parts, b.Message.Content) {
+			if p.Text != "" {
+				return "parley send --to " + agent + " " + quoted(p.Text)
+			}
+		}
+	case "GetTask", "tasks/get", "GET /tasks/{id}":
+		return "parley task get --agent " + agent + " " + quoted(r.TaskID)
+	case "CancelTask", "tasks/cancel", "POST /tasks/{id}:cancel":
+		return "parley task cancel --agent " + agent + " " + quoted(r.TaskID)
+	case "SubscribeToTask", "tasks/resubscribe":
+		return "parley task subscribe --agent " + agent + " " + quoted(r.TaskID)
+	case "ListTasks", "tasks/list":
+		return "parley task list --agent " + agent
+	}
+	return ""
+}
+
+// replay sends a recorded request once more.
+func (s *Site) replay(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Inspector == nil || s.wire == nil {
+		return errNoPage
+	}
+	ctx := r.Context()
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return orchestrator.ErrNotFound
+	}
+	rec, err := s.wire.WireRecord(ctx, id)
+	if err != nil {
+		return err
+	}
+	body := []byte(strings.TrimSpace(strings.ReplaceAll(r.FormValue("body"), "\r\n", "\n")))
+	if r.FormValue("sure") == "" {
+		return badRequest("Say that you want to send it.")
+	}
+	now, err := s.opts.Inspector.Replay(ctx, rec, body)
+	if err != nil {
+		return err
+	}
+	return moved(w, r, "/wire?id="+strconv.FormatInt(now.ID, 10)+"&agent="+url.QueryEscape(now.Peer))
+}
