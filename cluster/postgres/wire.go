@@ -115,7 +115,9 @@ func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 	if q.Text != "" {
 		w.and(`id > (SELECT coalesce(max(id), 0) FROM wire) - $`, int64(wireSearch))
 		// Bodies are bytes, and may be of no script at all.
-		has := func(what string) string { return `position(lower(encode(convert_to($::text, 'UTF8'), 'escape')) IN lower(` + what + `)) > 0` }
+		has := func(what string) string {
+			return `position(lower(encode(convert_to($::text, 'UTF8'), 'escape')) IN lower(` + what + `)) > 0`
+		}
 		w.and(`(position(lower($::text) IN lower(url)) > 0 OR position(lower($::text) IN lower(error)) > 0`, q.Text, q.Text)
 		w.write(` OR `+has(`encode(request, 'escape')`)+` OR `+has(`encode(response, 'escape')`)+`)`, q.Text, q.Text)
 	}
