@@ -44,18 +44,27 @@ func TestAgentLog(t *testing.T) {
 // The driver keeps its promises on the real store, too.
 func TestDriverOnSQLite(t *testing.T) {
 	t.Parallel()
-	orchestratortest.RunDriver(t, func(_ testing.TB, s orchestrator.Store, c orchestrator.Caller) orchestratortest.Driver {
-		return suiteDriver{local.New(s, c, &local.Options{
-			PollMin: 5 * time.Millisecond, PollMax: 20 * time.Millisecond, CancelWait: time.Second, StopGrace: time.Second,
-		})}
-	}, func(tb testing.TB) orchestrator.Store {
-		db, err := sqlite.Open(tb.Context(), tb.TempDir(), nil)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { _ = db.Close() })
-		return newStore(db)
-	})
+	orchestratortest.RunDriver(t, newSuiteDriver, newSuiteStore)
+}
+
+func TestPlansOnSQLite(t *testing.T) {
+	t.Parallel()
+	orchestratortest.RunPlans(t, newSuiteDriver, newSuiteStore)
+}
+
+func newSuiteDriver(_ testing.TB, s orchestrator.Store, c orchestrator.Caller) orchestratortest.Driver {
+	return suiteDriver{local.New(s, c, &local.Options{
+		PollMin: 5 * time.Millisecond, PollMax: 20 * time.Millisecond, CancelWait: time.Second, StopGrace: time.Second,
+	})}
+}
+
+func newSuiteStore(tb testing.TB) orchestrator.Store {
+	db, err := sqlite.Open(tb.Context(), tb.TempDir(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	return newStore(db)
 }
 
 // suiteDriver gives the driver the suite's own types.
@@ -69,5 +78,10 @@ type suiteTasks struct{ *local.Tasks }
 
 func (t suiteTasks) Start(ctx context.Context, principal string, r *a2a.SendRequest) (string, int64, bool, error) {
 	s, err := t.Tasks.Start(ctx, principal, r)
+	return s.TaskID, s.After, s.Repeated, err
+}
+
+func (t suiteTasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest, l *orchestrator.Launch) (string, int64, bool, error) {
+	s, err := t.Tasks.Launch(ctx, principal, r, l)
 	return s.TaskID, s.After, s.Repeated, err
 }

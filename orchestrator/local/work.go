@@ -257,7 +257,7 @@ func (r *run) send(ctx context.Context, cmd *engine.Send) error {
 		if err := c.write(ctx); err != nil {
 			return err
 		}
-	} else if r.sent != cmd.ID() && r.d.host != nil && r.taken != cmd.ID() {
+	} else if r.d.host != nil && r.sent != cmd.ID() && r.taken != cmd.ID() {
 		if deliver, err := r.takeUp(ctx, cmd); !deliver || err != nil {
 			return err
 		}
