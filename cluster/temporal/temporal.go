@@ -1,7 +1,7 @@
 // Package temporal has runs carried on by workers of a Temporal cluster: it is the local driver's Host.
 //
 //	node ── commit ──> store          Temporal                          worker
-//	  └──── Wake(run) ──────────> workflow "run/<id>" ── activity ──> Carry(run) ──> claims, reads, writes the store
+//	  └──── Wake(run) ──────────> workflow  …/run/<id> ── activity ──> Carry(run) ──> claims, reads, writes the store
 //	                               │  ▲                                  │
 //	                               └──┴── waits: signal, time <── Rest ──┘
 //
@@ -29,7 +29,7 @@ import (
 
 // Options are what nodes and workers agree on. The zero value of each means the default given with it.
 type Options struct {
-	Queue     string        // the task queue: "parley"
+	Queue     string        // the task queue, and the start of the ids of workflows: "parley"
 	Heartbeat time.Duration // a worker that was not heard of for so long is dead: 10 seconds
 	Sweep     time.Duration // between looks at the open runs; one that stands still is woken after twice that at most: 30 seconds
 	Carried   int           // how many runs a worker carries at a time: 2000
@@ -71,15 +71,13 @@ func NewHost(c client.Client, o *Options) *Host { return &Host{client: c, option
 
 // Wake signals the run's workflow, which is started where there is none.
 func (h *Host) Wake(ctx context.Context, run string) error {
-	_, err := h.client.SignalWithStartWorkflow(ctx, workflowID(run), wakeSignal, nil, client.StartWorkflowOptions{
+	_, err := h.client.SignalWithStartWorkflow(ctx, h.options.Queue+"/run/"+run, wakeSignal, nil, client.StartWorkflowOptions{
 		TaskQueue: h.options.Queue,
 		// One that has ended is no reason not to look at the run once more.
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, runWorkflow, run)
 	return err
 }
-
-func workflowID(run string) string { return "run/" + run }
 
 // Log makes a logger of the SDK's shape. What the SDK says at level info is of no interest to people.
 func Log(l *slog.Logger) log.Logger {

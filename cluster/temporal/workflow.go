@@ -16,7 +16,6 @@ const (
 	carryActivity    = "Carry"
 	sweepActivity    = "Sweep"
 	wakeSignal       = "wake"
-	backstopID       = "backstop"
 )
 
 // movedWait is how long a run that somebody claimed is left to him: he wakes it once he has stored what he wanted. Who died

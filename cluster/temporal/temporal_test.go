@@ -1,0 +1,116 @@
+package temporal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"parley/a2a"
+	"parley/cluster/temporal"
+	"parley/cluster/temporal/servertest"
+	"parley/orchestrator"
+	"parley/orchestrator/local"
+	"parley/orchestrator/orchestratortest"
+)
+
+// cluster is the Temporal server of these tests.
+var cluster *servertest.Server
+
+func TestMain(m *testing.M) {
+	code := func() int {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		var err error
+		if cluster, err = servertest.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			if errors.Is(err, servertest.ErrMissing) && os.Getenv("PARLEY_CLUSTER_TESTS") == "" {
+				return 0
+			}
+			return 1
+		}
+		defer cluster.Close()
+		return m.Run()
+	}()
+	os.Exit(code)
+}
+
+// dial connects to the cluster for as long as the test takes.
+func dial(t testing.TB) client.Client {
+	t.Helper()
+	c, err := temporal.Dial(t.Context(), client.Options{HostPort: cluster.Address, Namespace: cluster.Namespace, Logger: temporal.Log(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// options are short: a worker is missed after a second, and what stands still is found within half of one.
+func options(t testing.TB) *temporal.Options {
+	return &temporal.Options{Queue: t.Name(), Heartbeat: time.Second, Sweep: 100 * time.Millisecond}
+}
+
+func newDriver(store orchestrator.Store, caller orchestrator.Caller, host local.Host) *local.Driver {
+	return local.New(store, caller, &local.Options{
+		Host: host, StopGrace: 500 * time.Millisecond, PollMin: 5 * time.Millisecond, PollMax: 50 * time.Millisecond, PollFailures: 1000,
+	})
+}
+
+// node is a node and a worker: a driver that takes what people want, and one that does it.
+type node struct {
+	*local.Driver
+	carrier *local.Driver
+	worker  *temporal.Worker
+}
+
+func (n *node) Tasks(agent string) orchestratortest.Tasks { return tasks{n.Driver.Tasks(agent)} }
+
+func (n *node) Close(ctx context.Context) error {
+	n.worker.Stop()
+	return errors.Join(n.Driver.Close(ctx), n.carrier.Close(ctx))
+}
+
+type tasks struct{ *local.Tasks }
+
+func (t tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest) (string, int64, bool, error) {
+	s, err := t.Tasks.Start(ctx, principal, r)
+	return s.TaskID, s.After, s.Repeated, err
+}
+
+func (t tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest, l *orchestrator.Launch) (string, int64, bool, error) {
+	s, err := t.Tasks.Launch(ctx, principal, r, l)
+	return s.TaskID, s.After, s.Repeated, err
+}
+
+// newNode starts a node and a worker over one connection.
+func newNode(t testing.TB, store orchestrator.Store, caller orchestrator.Caller) orchestratortest.Driver {
+	c := dial(t)
+	host := temporal.NewHost(c, options(t))
+	n := &node{Driver: newDriver(store, caller, host), carrier: newDriver(store, caller, host)}
+	n.worker = temporal.NewWorker(c, n.carrier, options(t))
+	if err := n.worker.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func newStore(testing.TB) orchestrator.Store {
+	return orchestratortest.Share(orchestratortest.NewMemoryStore())
+}
+
+// What a driver promises holds on a Temporal cluster.
+func TestDriver(t *testing.T) {
+	t.Parallel()
+	orchestratortest.RunDriver(t, newNode, newStore)
+}
+
+// So does what it promises of plans.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	orchestratortest.RunPlans(t, newNode, newStore)
+}
