@@ -53,7 +53,7 @@ var arrows = map[string][]string{
 
 	"app": {
 		"a2a", "a2a/wire", "a2a/sign", "a2aclient", "a2aclient/card", "a2aserver",
-		"orchestrator", "orchestrator/engine", "orchestrator/planner", "orchestrator/planner/completions", "orchestrator/steps", "orchestrator/local", "orchestrator/sqlite",
+		"orchestrator", "orchestrator/engine", "orchestrator/planner", "orchestrator/planner/completions", "orchestrator/steps", "orchestrator/local", "orchestrator/sqlite", "orchestrator/workflow",
 		"frontend", "frontend/view", "app/egress", "app/guard", "app/vault",
 	},
 	"app/crashtest":   {},

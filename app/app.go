@@ -50,6 +50,7 @@ type App struct {
 	caller   *caller
 	registry *registry
 	driver   *local.Driver
+	model    *model
 	library  *library
 	runner   *runner
 	tokens   *tokens
@@ -153,7 +154,11 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if a.grants, err = loadGrants(ctx, a.store); err != nil {
 		return nil, err
 	}
-	a.egress = egress.New(&egress.Options{Grants: pushGrants(a.grants.of), Logger: a.log})
+	a.model = newModel(a.store, a.vault, a.log)
+	a.egress = egress.New(&egress.Options{Grants: a.model.grants(pushGrants(a.grants.of)), Logger: a.log})
+	if err := a.model.open(ctx, a.egress); err != nil {
+		return nil, err
+	}
 	a.hooks = newHooks()
 	a.caller = newCaller(a.egress, creds, a.record, a.log)
 	a.caller.hooks, a.caller.reported = a.hooks, a.recordHook
@@ -163,7 +168,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	}
 	a.caller.learned, a.caller.heard = a.registry.learned, a.registry.heard
 	a.driver = local.New(a.store, a.caller, &local.Options{
-		Log: a.log,
+		Log: a.log, Decider: &a.model.planner,
 		MayName: func(ctx context.Context, principal, agent string) bool {
 			return a.forCaller(ctx, principal, agent) != nil
 		},

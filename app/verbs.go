@@ -44,6 +44,7 @@ func (a *App) verbs() map[string]verb {
 		"export":            streamed(a.export),
 	}
 	maps.Copy(all, a.workflowVerbs())
+	maps.Copy(all, a.model.verbs())
 	return all
 }
 

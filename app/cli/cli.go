@@ -90,7 +90,7 @@ func (e *env) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
 	root.AddCommand(
 		e.serveCmd(), e.demoCmd(), e.openCmd(), e.agentsCmd(), e.sendCmd(), e.taskCmd(), e.asksCmd(), e.planCmd(), e.tokenCmd(), e.pushCmd(), e.exportCmd(),
-		e.workflowCmd(), e.loginCmd(), e.doctorCmd(), e.versionCmd(),
+		e.workflowCmd(), e.modelCmd(), e.loginCmd(), e.doctorCmd(), e.versionCmd(),
 	)
 	e.launch(root)
 	return root
