@@ -17,7 +17,7 @@ BENCHTIME ?= 1s
 TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check dev e2e bench bench-history crash interop interop-deps desktop desktop-smoke pictures golden gen fuzz \
+.PHONY: help run build test check dev e2e bench bench-history crash interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
 	fmt lint uptodate tidy clean deps tools
 
 help: ## print this
@@ -69,6 +69,10 @@ desktop-smoke: ## build the window, wait until its page is live, take a picture 
 	@go vet -tags $(WINDOW_TAGS) . ./app/desktop
 	@go build -tags $(WINDOW_TAGS) -ldflags "$(LDFLAGS)" -o bin/parley-window .
 	@build/desktop-smoke.sh bin/parley-window bin/window.png
+
+package: ## pack bin/package/: two .deb, and an archive for Windows; VERSION=1.2.3
+	@build/deps.sh packages
+	@build/package.sh all $(VERSION)
 
 pictures: build ## take the pictures of the README from the real program
 	@build/deps.sh browser

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sees to it that what a task needs beyond Go, gcc and make is there.
 #
-#   build/deps.sh browser|window|peers|all
+#   build/deps.sh browser|window|peers|packages|all
 #
 # Says nothing when it is. Otherwise installs Debian packages when it may (root, apt), else prints what to install and
 # fails.
@@ -36,10 +36,18 @@ peers() {
 	python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 }
 
+packages() {
+	window
+	command_needs dpkg-shlibdeps dpkg-dev
+	command_needs x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64
+	command_needs desktop-file-validate desktop-file-utils
+	command_needs python3 python3
+}
+
 case "${1:-all}" in
-browser | window | peers) "$1" ;;
-all) browser && window && peers ;;
-*) echo "usage: $0 browser|window|peers|all" >&2 && exit 2 ;;
+browser | window | peers | packages) "$1" ;;
+all) browser && window && peers && packages ;;
+*) echo "usage: $0 browser|window|peers|packages|all" >&2 && exit 2 ;;
 esac
 [ ${#missing[@]} -eq 0 ] && exit 0
 

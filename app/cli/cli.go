@@ -184,10 +184,16 @@ func (e *env) call(ctx context.Context, verb string, in, out any) error {
 	return c.Call(ctx, verb, in, out)
 }
 
-// version is the module's version, or the revision it was built from.
+// release is the version that whoever packs the program says it is (-ldflags "-X parley/app/cli.release=…").
+var release = ""
+
+// version is the release, the module's version, or the revision it was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	switch {
+	case release != "":
+		return release
+	case !ok:
 		return "unknown"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
