@@ -121,13 +121,13 @@ func typedAnswer(k *orchestrator.Ask, text string) (*orchestrator.Answer, error)
 		}
 		return &orchestrator.Answer{Text: "Yes.", Decline: no}, nil
 	case len(k.Schema) > 0:
-		if !json.Valid([]byte(text)) {
-			if words, err := json.Marshal(text); err == nil && text != "" && workflow.Fits(k.Schema, words) == nil {
-				return &orchestrator.Answer{Data: words}, nil
-			}
+		if data := workflow.Worded(k.Schema, text); data != nil {
+			return &orchestrator.Answer{Data: data}, nil
+		}
+		if k.AgentID == "" || text == "" {
 			return nil, misfit(k, "The answer is no JSON.")
 		}
-		return &orchestrator.Answer{Data: json.RawMessage(text)}, nil
+		return &orchestrator.Answer{Text: text}, nil // an agent may understand words, too
 	case text == "":
 		return bad("There is no answer to send.", "Give one.")
 	}

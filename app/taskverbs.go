@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"parley/a2a"
@@ -33,13 +34,25 @@ func (a *App) send(ctx context.Context, m Message, out func(any) error) error {
 	return a.followRun(ctx, run.ID, out)
 }
 
-// followRun streams the events of a run from its start to its end.
+// followRun streams the events of a run from its start to its end, and beside them, where it carries out a plan, where that
+// stands.
 func (a *App) followRun(ctx context.Context, run string, out func(any) error) error {
 	ctx, stop := context.WithCancel(ctx)
+	t := &teller{app: a, run: run, out: out, asked: map[string]bool{}}
+	var plans sync.WaitGroup
+	defer plans.Wait()
 	defer stop()
+	if _, err := a.runner.Plan(ctx, run); err == nil {
+		plans.Go(func() {
+			for plan, err := range a.runner.FollowPlan(ctx, run) {
+				if err != nil || t.plan(ctx, plan) != nil {
+					return // the events tell of it
+				}
+			}
+		})
+	}
 	var state a2a.TaskState
 	var fault *orchestrator.Fault
-	asked := map[string]bool{}
 	for batch, err := range a.store.FollowRun(ctx, run, 0) {
 		if err != nil {
 			return err
@@ -53,22 +66,11 @@ func (a *App) followRun(ctx context.Context, run string, out func(any) error) er
 				}
 				fault = body.(*engine.Faulted).Fault
 			case e.Kind == orchestrator.EventAsked:
-				asks, err := a.store.OpenAsks(ctx, run)
-				if err != nil {
+				if err := t.asks(ctx); err != nil {
 					return err
 				}
-				for _, k := range asks {
-					if asked[k.ID] {
-						continue
-					}
-					asked[k.ID] = true
-					info := askInfo(k)
-					if err := out(Line{Kind: "ask", Run: run, Ask: &info}); err != nil {
-						return err
-					}
-				}
 			case e.Kind.A2A():
-				if err := out(Line{Kind: "event", Run: run, Seq: e.Seq, Event: e.JSON}); err != nil {
+				if err := t.tell(Line{Kind: "event", Run: run, Seq: e.Seq, Event: e.JSON}); err != nil {
 					return err
 				}
 				ev, err := e.Event()
@@ -84,10 +86,75 @@ func (a *App) followRun(ctx context.Context, run string, out func(any) error) er
 			}
 		}
 		if state.Terminal() {
+			stop()
+			plans.Wait()
 			return out(Line{Kind: "end", Run: run, State: string(state), RunFault: fault})
 		}
 	}
 	return ctx.Err()
+}
+
+// teller tells a command what becomes of a run: each ask once.
+type teller struct {
+	app *App
+	run string
+
+	mu    sync.Mutex
+	out   func(any) error
+	asked map[string]bool
+}
+
+func (t *teller) tell(l Line) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.out(l)
+}
+
+// plan tells where a plan stands, and what is asked for it.
+func (t *teller) plan(ctx context.Context, plan *orchestrator.Plan) error {
+	if err := t.tell(Line{Kind: "plan", Run: t.run, State: string(plan.State), Plan: plan}); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(plan.Nodes))
+	for i := range plan.Nodes {
+		if id := plan.Nodes[i].AskID; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return t.asks(ctx, ids...)
+}
+
+// asks tells the open asks of the run, and those of that id, which may be of runs that it began.
+func (t *teller) asks(ctx context.Context, ids ...string) error {
+	open, err := t.app.store.OpenAsks(ctx, t.run)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		k, err := t.app.store.Ask(ctx, id)
+		if errors.Is(err, orchestrator.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if k.State == orchestrator.AskOpen {
+			open = append(open, k)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range open {
+		if t.asked[k.ID] {
+			continue
+		}
+		t.asked[k.ID] = true
+		info := askInfo(k)
+		if err := t.out(Line{Kind: "ask", Run: t.run, Ask: &info}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remote returns an approved agent.

@@ -158,57 +158,21 @@ func (a *App) runWorkflow(ctx context.Context, r RunWorkflow, out func(any) erro
 
 // followPlan streams the plan of a run whenever it changed, each ask once, and the end.
 func (a *App) followPlan(ctx context.Context, run string, out func(any) error) error {
-	asked := map[string]bool{}
+	t := &teller{app: a, run: run, out: out, asked: map[string]bool{}}
 	var last *orchestrator.Plan
 	for plan, err := range a.runner.FollowPlan(ctx, run) {
 		if err != nil {
 			return noPlan(run, err)
 		}
+		if err := t.plan(ctx, plan); err != nil {
+			return err
+		}
 		last = plan
-		if err := out(Line{Kind: "plan", Run: run, State: string(plan.State), Plan: plan}); err != nil {
-			return err
-		}
-		if err := a.tellAsks(ctx, plan, asked, out); err != nil {
-			return err
-		}
 	}
 	if last == nil || !last.State.Terminal() {
 		return ctx.Err()
 	}
 	return out(Line{Kind: "end", Run: run, State: string(last.State), RunFault: last.Fault, Plan: last})
-}
-
-// tellAsks sends the open asks of a plan that were not sent yet.
-func (a *App) tellAsks(ctx context.Context, plan *orchestrator.Plan, asked map[string]bool, out func(any) error) error {
-	asks, err := a.store.OpenAsks(ctx, plan.RunID)
-	if err != nil {
-		return err
-	}
-	for i := range plan.Nodes {
-		id := plan.Nodes[i].AskID
-		if id == "" || asked[id] {
-			continue
-		}
-		k, err := a.store.Ask(ctx, id)
-		if errors.Is(err, orchestrator.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		asks = append(asks, k)
-	}
-	for _, k := range asks {
-		if asked[k.ID] || k.State != orchestrator.AskOpen {
-			continue
-		}
-		asked[k.ID] = true
-		info := askInfo(k)
-		if err := out(Line{Kind: "ask", Run: plan.RunID, Ask: &info}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (a *App) showPlan(ctx context.Context, n Named) (*orchestrator.Plan, error) {

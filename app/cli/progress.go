@@ -150,7 +150,10 @@ func stepFields(n *orchestrator.PlanNode, now time.Time) []string {
 	if n.Title != "" {
 		name += " (" + n.Title + ")"
 	}
-	if n.AskID != "" && !settled(state) {
+	switch {
+	case n.Kind == "ask" && state == "approving":
+		state = "asking"
+	case n.AskID != "" && state == "running":
 		state += ", asks"
 	}
 	if !n.Began.IsZero() {
@@ -184,14 +187,6 @@ func stepFields(n *orchestrator.PlanNode, now time.Time) []string {
 		fields = fields[:len(fields)-1]
 	}
 	return fields
-}
-
-func settled(state string) bool {
-	switch state {
-	case "done", "failed", "skipped", "canceled":
-		return true
-	}
-	return false
 }
 
 // elapsed is a time for people.

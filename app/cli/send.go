@@ -85,6 +85,8 @@ func (e *env) follow(ctx context.Context, ctl *app.Control, verb string, in any,
 		switch l.Kind {
 		case "event":
 			return out.event(l.Event)
+		case "plan":
+			out.plan(l.Plan)
 		case "ask":
 			out.line()
 			return e.answer(ctx, ctl, l.Ask, answers)
@@ -121,19 +123,15 @@ func (e *env) answer(ctx context.Context, ctl *app.Control, ask *app.AskInfo, an
 		text = strings.TrimSpace(text)
 		if err != nil && text == "" {
 			fmt.Fprintln(w)
-			return &codedError{exitAsking, errors.New("the question stays open: answer it in the page, or run send in a terminal")}
+			return &codedError{exitAsking, errors.New("the question stays open: answer it in the page, with `parley asks`, or run this in a terminal")}
 		}
-		a := app.AnswerTo{Ask: ask.ID, Text: text}
-		if len(ask.Choices) > 0 {
-			a = app.AnswerTo{Ask: ask.ID, Choice: app.ChoiceOf(ask.Choices, text)}
-			if a.Choice == "" {
-				fmt.Fprintln(w, "Type one of the numbers.")
-				continue
-			}
-		} else if json.Valid([]byte(text)) && strings.HasPrefix(text, "{") {
-			a = app.AnswerTo{Ask: ask.ID, Data: json.RawMessage(text)}
+		err = ctl.Call(ctx, "answer", app.AnswerTo{Ask: ask.ID, Typed: text, Read: true}, nil)
+		var f *orchestrator.Fault
+		if errors.As(err, &f) && strings.HasPrefix(f.Kind, "ask-") && f.Kind != "ask-closed" {
+			fmt.Fprintf(w, "%s %s\n", f.What, f.Do)
+			continue
 		}
-		return ctl.Call(ctx, "answer", a, nil)
+		return err
 	}
 }
 
@@ -142,6 +140,19 @@ type printer struct {
 	*env
 	open  bool // the cursor stands within a line of an agent's text
 	state a2a.TaskState
+	steps *progress // of a plan
+}
+
+// plan tells which steps moved on.
+func (p *printer) plan(plan *orchestrator.Plan) {
+	if p.json {
+		return
+	}
+	if p.steps == nil {
+		p.steps = &progress{out: p.stderr, states: map[string]string{}}
+	}
+	p.line()
+	p.steps.show(plan)
 }
 
 func (p *printer) event(raw []byte) error {

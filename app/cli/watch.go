@@ -56,6 +56,10 @@ func (e *env) watch(ctx context.Context, s *session, wait bool) error {
 		})
 	}()
 	for {
+		typed := w.typed
+		if len(w.asks) == 0 {
+			typed = nil // what is typed ahead is for the next ask
+		}
 		select {
 		case l := <-lines:
 			if l.Kind == "end" {
@@ -65,7 +69,7 @@ func (e *env) watch(ctx context.Context, s *session, wait bool) error {
 			if err := w.line(l); err != nil {
 				return err
 			}
-		case text, ok := <-w.typed:
+		case text, ok := <-typed:
 			if !ok {
 				w.typed, w.silent = nil, true
 				w.progress.end()
@@ -148,9 +152,6 @@ func (w *watcher) prompt() {
 
 // take answers the ask at the prompt. An answer that it does not take is asked for again.
 func (w *watcher) take(ctx context.Context, text string) error {
-	if len(w.asks) == 0 {
-		return nil
-	}
 	ask := w.asks[0]
 	err := w.session.answer(ctx, app.AnswerTo{Ask: ask.ID, Typed: text, Read: true})
 	var f *orchestrator.Fault

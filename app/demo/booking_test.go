@@ -32,8 +32,8 @@ func TestBookAndKeep(t *testing.T) {
 		{"travel", fmt.Sprintf(book, "b1"), "yes", a2a.TaskStateCompleted, "Booked from Oslo to Bergen and back. The reference is "},
 		{"travel", fmt.Sprintf(book, "b2"), "no", a2a.TaskStateRejected, "nothing was booked"},
 		{
-			"vault", `{"message":{"messageId":"k","role":"ROLE_USER","parts":[{"text":"Keep this."},{"text":"# Bees\n\nText"}]}}`, "yes", a2a.TaskStateCompleted,
-			"Kept in the vault: Bees (12 bytes, seal ",
+			"vault", `{"message":{"messageId":"k","role":"ROLE_USER","parts":[{"text":"Keep this."},{"text":"# Be"},{"text":"es\n\nText"},{"raw":"eA==","filename":"x.bin"}]}}`, "yes", a2a.TaskStateCompleted,
+			"Kept in the vault: Bees (12 bytes, seal 320311a2) and 1 more.",
 		},
 	} {
 		tk := task(t, base+"/"+c.agent, "SendMessage", c.body)

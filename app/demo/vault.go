@@ -63,12 +63,12 @@ func (v vault) Resume(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Even
 func (v vault) open(ctx context.Context, asked *a2a.Message, decision <-chan bool, yield func(a2a.Event, error) bool) {
 	v.signIns.wait(ctx, decision, yield, "the vault stays locked", func() {
 		if kept := documents(asked.Parts); len(kept) > 0 {
-			names := make([]string, len(kept))
-			for i, d := range kept {
-				names[i] = fmt.Sprintf("%s (%d bytes, seal %s)", d.Name, d.Bytes, d.SHA256[:8])
+			said := fmt.Sprintf("Kept in the vault: %s (%d bytes, seal %s)", kept[0].Name, kept[0].Bytes, kept[0].SHA256[:8])
+			if more := len(kept) - 1; more > 0 {
+				said += fmt.Sprintf(" and %d more", more)
 			}
 			_ = yield(artifact("Receipt", a2a.DataPart(map[string]any{"kept": kept})), nil) &&
-				yield(status(a2a.TaskStateCompleted, "Kept in the vault: "+strings.Join(names, ", ")+"."), nil)
+				yield(status(a2a.TaskStateCompleted, said+"."), nil)
 			return
 		}
 		_ = yield(artifact("Design notes", markdown("## Design notes\n\n- Keep the door small.\n- Keep the key smaller.\n")), nil) &&
@@ -84,27 +84,34 @@ type document struct {
 	SHA256 string `json:"sha256"`
 }
 
-// documents are the parts behind the first words of a message.
+// documents are what comes behind the first words of a message. A text that was streamed comes in pieces: those are one.
 func documents(parts []a2a.Part) (all []document) {
-	for i, p := range parts {
+	for i := 0; i < len(parts); i++ {
+		p := parts[i]
 		if i == 0 && p.Kind == a2a.PartText {
 			continue
 		}
+		d := document{Name: p.Filename, Type: p.MediaType}
 		b := p.Raw
 		switch p.Kind {
 		case a2a.PartText:
-			b = []byte(p.Text)
+			text := p.Text
+			for i+1 < len(parts) && parts[i+1].Kind == a2a.PartText && parts[i+1].MediaType == p.MediaType && parts[i+1].Filename == "" {
+				i++
+				text += parts[i].Text
+			}
+			if title, ok := strings.CutPrefix(text, "# "); ok && d.Name == "" {
+				d.Name, _, _ = strings.Cut(title, "\n")
+			}
+			b = []byte(text)
 		case a2a.PartData:
 			b = p.Data
 		case a2a.PartURL:
 			b = []byte(p.URL)
 		}
 		sum := sha256.Sum256(b)
-		name := cmp.Or(p.Filename, fmt.Sprintf("document %d", len(all)+1))
-		if title, ok := strings.CutPrefix(p.Text, "# "); ok && p.Filename == "" {
-			name, _, _ = strings.Cut(title, "\n")
-		}
-		all = append(all, document{Name: name, Type: p.MediaType, Bytes: len(b), SHA256: hex.EncodeToString(sum[:])})
+		d.Name, d.Bytes, d.SHA256 = cmp.Or(d.Name, fmt.Sprintf("document %d", len(all)+1)), len(b), hex.EncodeToString(sum[:])
+		all = append(all, d)
 	}
 	return all
 }

@@ -193,6 +193,37 @@ func (w *Workflow) FreeInput(given map[string]json.RawMessage) string {
 	return ""
 }
 
+// Worded reads what somebody typed as what a form wants: JSON, or the one text that it asks for. It is nil when it is
+// neither; JSON is not checked.
+func Worded(schema json.RawMessage, text string) json.RawMessage {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	words, err := json.Marshal(text)
+	if err != nil || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	valid := json.Valid([]byte(text))
+	if valid && (strings.ContainsAny(strings.TrimSpace(text)[:1], "{[") || Fits(schema, json.RawMessage(text)) == nil) {
+		return json.RawMessage(text)
+	}
+	if Fits(schema, words) == nil {
+		return words
+	}
+	if json.Unmarshal(schema, &s) == nil && len(s.Properties) == 1 {
+		for name := range s.Properties {
+			one, err := json.Marshal(map[string]json.RawMessage{name: words})
+			if err == nil && Fits(schema, one) == nil {
+				return one
+			}
+		}
+	}
+	if valid {
+		return json.RawMessage(text)
+	}
+	return nil
+}
+
 // Fits checks a JSON value against a JSON Schema. The error says in words of one line what does not fit, and where.
 func Fits(schema, value json.RawMessage) error {
 	s, err := compileSchema(schema)

@@ -179,3 +179,25 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v, %v", w, ps)
 	}
 }
+
+func TestWorded(t *testing.T) {
+	t.Parallel()
+	one := `{"type":"object","properties":{"topic":{"type":"string","minLength":2}},"required":["topic"]}`
+	two := `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`
+	for _, c := range []struct{ schema, text, want string }{
+		{one, "the sea", `{"topic":"the sea"}`},
+		{one, "12", `{"topic":"12"}`},
+		{one, `{"topic":"sea"}`, `{"topic":"sea"}`},
+		{one, `{"topic":1}`, `{"topic":1}`},
+		{one, "s", ""},
+		{one, "  ", ""},
+		{two, "x", ""},
+		{two, "12", "12"}, // it does not fit, and whoever checks it says so
+		{`{"type":"string"}`, "x", `"x"`},
+		{`{"type":"integer"}`, "12", "12"},
+	} {
+		if got := Worded(json.RawMessage(c.schema), c.text); string(got) != c.want {
+			t.Errorf("Worded(%s, %q) = %s, want %s", c.schema, c.text, got, c.want)
+		}
+	}
+}
