@@ -42,6 +42,7 @@ func (s section) html() string {
 type board struct {
 	fixed    []row     // always there, replaced as they change
 	sections []section // whose rows come, go and move
+	next     string    // where the page after this one begins; "" = there is none
 
 	// poll returns a number that is another whenever the board may be; nil: the store's hints tell.
 	poll   func(context.Context) int64

@@ -24,6 +24,7 @@ func (s *Site) inboxBoard(ctx context.Context, _ string, q url.Values) (*board, 
 		return nil, err
 	}
 	var asks []*orchestrator.Ask
+	next := ""
 	if kind == "answered" {
 		var before *orchestrator.Ask
 		if id := q.Get("before"); id != "" {
@@ -33,6 +34,9 @@ func (s *Site) inboxBoard(ctx context.Context, _ string, q url.Values) (*board, 
 		}
 		if s.ledger != nil {
 			asks, err = s.ledger.ClosedAsks(ctx, before, closedAsks)
+		}
+		if len(asks) == closedAsks {
+			next = asks[closedAsks-1].ID
 		}
 	} else {
 		asks, err = s.store.OpenAsks(ctx, "")
@@ -44,7 +48,7 @@ func (s *Site) inboxBoard(ctx context.Context, _ string, q url.Values) (*board, 
 	if err != nil {
 		return nil, err
 	}
-	b := &board{sections: []section{{id: "inbox-rows"}}}
+	b := &board{sections: []section{{id: "inbox-rows"}}, next: next}
 	list := &b.sections[0]
 	add := func(r row) { list.rows = append(list.rows, r) }
 	picked := q.Get("ask")
@@ -274,17 +278,8 @@ func (s *Site) inboxPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := view.Inbox{View: q.Get("view"), Rows: b.find("inbox-rows"), Shown: b.find("inbox-shown"), Picked: q.Get("ask") != ""}
-	if v.View == "answered" && s.ledger != nil {
-		var last string
-		n := 0
-		for _, r := range b.sections[0].rows {
-			if id, ok := strings.CutPrefix(r.id, "in-"); ok {
-				last, n = id, n+1
-			}
-		}
-		if n == closedAsks {
-			v.Older = "/inbox?view=answered&before=" + url.QueryEscape(last)
-		}
+	if b.next != "" {
+		v.Older = "/inbox?view=answered&before=" + url.QueryEscape(b.next)
 	}
 	return s.write(w, r, http.StatusOK, view.InboxPage(s.page(r, view.T(ctx, "Inbox"), view.Side{Section: "inbox"}), v))
 }

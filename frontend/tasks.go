@@ -17,6 +17,7 @@ import (
 
 const (
 	tasksShown   = 60      // of a page
+	historyShown = 12      // messages of a task
 	cachedTitles = 1 << 20 // bytes of titles that are kept
 )
 
@@ -96,6 +97,9 @@ func (s *Site) tasksBoard(ctx context.Context, path string, q url.Values) (*boar
 	b := &board{sections: []section{{id: "task-rows"}}}
 	rows := &b.sections[0].rows
 	callers := s.callers(ctx)
+	if len(runs) == tasksShown {
+		b.next = runs[len(runs)-1].ID
+	}
 	for _, r := range runs {
 		v := s.taskRow(ctx, r, callers)
 		*rows = append(*rows, newRow(ctx, "t-"+r.ID, view.TaskLine(v, s.now())))
@@ -166,8 +170,8 @@ func (s *Site) tasksPage(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		v.Newest = taskAddress(q, "before", "")
 	}
-	if rows := b.sections[0].rows; len(rows) == tasksShown {
-		v.Older = taskAddress(q, "before", strings.TrimPrefix(rows[len(rows)-1].id, "t-"))
+	if b.next != "" {
+		v.Older = taskAddress(q, "before", b.next)
 	}
 	return s.write(w, r, http.StatusOK, view.TasksPage(s.page(r, view.T(ctx, "Tasks"), view.Side{Section: "tasks"}), v))
 }
@@ -343,7 +347,8 @@ func stepWord(ctx context.Context, st orchestrator.StepState) string {
 
 // talk puts the history and the artifacts of a task into words.
 func (s *Site) talk(ctx context.Context, d *view.TaskDetail, t *a2a.Task) {
-	for _, m := range t.History {
+	d.Before = max(0, len(t.History)-historyShown)
+	for _, m := range t.History[d.Before:] {
 		v := view.TaskMessage{Speaker: d.Agent}
 		if m.Role == a2a.RoleUser {
 			v.Speaker = view.Speaker{Name: view.T(ctx, "You"), Parley: true}
@@ -466,6 +471,7 @@ func (s *Site) told(ctx context.Context, run *orchestrator.Run) (*a2a.Task, []vi
 // ledger writes down what happened to a task.
 type ledger struct {
 	lines []view.TaskEvent
+	last  a2a.TaskState
 	arts  map[string]int // line of an artifact that is being written, by its id
 	n     map[string]int
 }
@@ -562,9 +568,13 @@ func (l *ledger) state(ctx context.Context, s *Site, id string, at time.Time, st
 	if st.Message != nil {
 		line.Text = s.md.HTML(messageText(st.Message))
 	}
-	if n := len(l.lines); n > 0 && line.Text == "" && l.lines[n-1].What == line.What {
-		return // it says nothing new
+	if st.State == l.last {
+		if line.Text == "" {
+			return // it says nothing new
+		}
+		line.What = ""
 	}
+	l.last = st.State
 	l.put(s, at, id, line)
 }
 

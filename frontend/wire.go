@@ -93,6 +93,11 @@ func (s *Site) wireBoard(ctx context.Context, _ string, q url.Values) (*board, e
 	}
 	names := s.callers(ctx)
 	rows := &b.sections[0].rows
+	if len(records) == wireShown {
+		b.next = strconv.FormatInt(records[len(records)-1].ID, 10)
+	}
+	// They are recorded when they are over. A person reads them by when they began.
+	slices.SortStableFunc(records, func(a, b *orchestrator.WireRecord) int { return b.At.Compare(a.At) })
 	for _, r := range records {
 		v := s.wireRow(ctx, r, names)
 		v.Href = wireAddress(q, "id", strconv.FormatInt(r.ID, 10), "show", "")
@@ -138,6 +143,8 @@ func (s *Site) wireRow(ctx context.Context, r *orchestrator.WireRecord, callers 
 		v.Method = pathOf(r.URL)
 	}
 	switch {
+	case r.Err != "" && r.Status > 0 && r.Status < 400:
+		v.Result = view.T(ctx, "error")
 	case r.Status != 0:
 		v.Result = strconv.Itoa(r.Status)
 	case strings.Contains(r.Err, "deadline") || strings.Contains(r.Err, "timeout"):
@@ -203,8 +210,8 @@ func (s *Site) writeWire(w http.ResponseWriter, r *http.Request, status int, q u
 	} else {
 		v.Newest = wireAddress(q, "before", "", "id", "", "show", "")
 	}
-	if rows := b.sections[0].rows; len(rows) == wireShown {
-		v.Older = wireAddress(q, "before", strings.TrimPrefix(rows[len(rows)-1].id, "w"), "id", "", "show", "")
+	if b.next != "" {
+		v.Older = wireAddress(q, "before", b.next, "id", "", "show", "")
 	}
 	_, v.Export, _ = strings.Cut(wireAddress(q, "id", "", "show", ""), "?")
 	return s.write(w, r, status, view.WirePage(s.page(r, view.T(ctx, "Wire"), view.Side{Section: "wire"}), v))
@@ -264,7 +271,7 @@ func cut(s string, n int) string {
 func (s *Site) wireDetail(ctx context.Context, r *orchestrator.WireRecord, q url.Values) (view.WireDetail, error) {
 	id := strconv.FormatInt(r.ID, 10)
 	d := view.WireDetail{
-		Row: s.wireRow(ctx, r, s.callers(ctx)), Show: q.Get("show"), URL: r.URL, Dialect: r.Dialect, Err: r.Err, RunID: r.RunID,
+		Row: s.wireRow(ctx, r, s.callers(ctx)), Show: q.Get("show"), Verb: httpMethod(r), URL: r.URL, Dialect: r.Dialect, Err: r.Err, RunID: r.RunID,
 		Pretty: wireAddress(q, "id", id, "show", ""), Raw: wireAddress(q, "id", id, "show", "raw"), Headers: wireAddress(q, "id", id, "show", "headers"),
 		Close: wireAddress(q, "id", "", "show", ""), Request: s.wireBody(ctx, r.Request), Response: s.wireBody(ctx, r.Response),
 		Curl: curl(r), CLI: s.commandLine(r),

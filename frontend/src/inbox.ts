@@ -19,10 +19,10 @@ export function inbox(): void {
 /** ago says of each open ask since when it waits. */
 function ago(): void {
 	const now = Date.now() - skew;
-	const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: "narrow" });
+	const words = (n: number, unit: string) => new Intl.NumberFormat(document.documentElement.lang, { style: "unit", unit, unitDisplay: "short" }).format(n);
 	for (const t of all<HTMLElement>("[data-ago]")) {
 		const s = Math.max(0, now - Number(t.dataset.ago)) / 1000;
-		const text = s < 3600 ? words.format(-Math.floor(s / 60), "minute") : s < 86400 ? words.format(-Math.floor(s / 3600), "hour") : words.format(-Math.floor(s / 86400), "day");
+		const text = s < 3600 ? words(Math.max(1, Math.floor(s / 60)), "minute") : s < 86400 ? words(Math.floor(s / 3600), "hour") : words(Math.floor(s / 86400), "day");
 		if (t.textContent !== text) t.textContent = text;
 	}
 }

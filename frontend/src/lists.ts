@@ -1,5 +1,6 @@
 // Lists of tasks and of exchanges: filters that apply at once, what is selected, the record beside the list, a tail held still.
 import { all, byId, fragment } from "./dom";
+import { tick } from "./page";
 
 const selected = new Set<string>();
 
@@ -29,6 +30,7 @@ function changed(e: Event): void {
 
 /** show keeps the selection over rows that were drawn anew, and says how many there are. */
 function show(): void {
+	tick();
 	const form = byId("chosen");
 	if (!form) return;
 	const boxes = all<HTMLInputElement>('input[form="chosen"]');

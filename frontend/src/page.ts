@@ -47,7 +47,7 @@ export function page(): void {
 
 export const skew = Date.now() - Number(document.body.dataset.now);
 
-function tick(): void {
+export function tick(): void {
 	const now = Date.now() - skew;
 	for (const el of all<HTMLElement>("[data-since]")) el.textContent = clock(now - Number(el.dataset.since));
 	for (const el of all<HTMLElement>("[data-age]")) {
