@@ -47,7 +47,10 @@ func newKept() *kept {
 
 // contacted notes that an agent was called.
 func (k *kept) contacted(x *wire.Exchange) {
-	c := &orchestrator.Contact{At: x.At, Method: x.Method, Took: x.Took, Err: x.Err}
+	c := &orchestrator.Contact{At: x.At, Method: x.Method, Took: x.Took}
+	if x.Status < 200 || x.Status >= 400 { // else it answered, if only that something is not so
+		c.Err = x.Err
+	}
 	k.mu.Lock()
 	k.contacts[x.Peer] = c
 	k.mu.Unlock()
@@ -86,6 +89,9 @@ func (r *registry) Look(ctx context.Context, id string) (*orchestrator.AgentLook
 	r.kept.mu.Lock()
 	defer r.kept.mu.Unlock()
 	l.Contact, l.Test, l.Extended = r.kept.contacts[id], r.kept.tests[id], r.kept.extended[id]
+	if l.Extended != nil {
+		l.ExtendedJSON = wire.AppendCard(nil, wire.CardNEW, l.Extended)
+	}
 	return l, nil
 }
 

@@ -38,14 +38,15 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 	for _, g := range grants {
 		d.Origins = append(d.Origins, g.Origin)
 	}
-	if !a.Added.IsZero() {
-		d.Added = a.Added.In(s.now().Location()).Format("2 January 2006, 15:04")
+	if d.Keep, err = s.keepOf(ctx, a, grants); err != nil {
+		return err
 	}
+	d.Change = s.changeOf(ctx, a, grants)
 	if f := a.Health.Fault; f != nil {
 		d.Fault = view.FaultOf(ctx, f, "")
-		d.Fault.Title = "It did not answer the last time"
+		d.Fault.Title = view.T(ctx, "It did not answer the last time")
 		if f.Where == orchestrator.WhereSignIn { // whatever its card says of it
-			d.Fault.Title, d.NeedsSecret = "The last time it wanted to know who you are", true
+			d.Fault.Title, d.NeedsSecret = view.T(ctx, "The last time it wanted to know who you are"), true
 		}
 	}
 	asked := r.URL.Query()
@@ -53,8 +54,12 @@ func (s *Site) agentPage(w http.ResponseWriter, r *http.Request) error {
 		d.NeedsSecret = true
 	}
 	if k := asked.Get("sign-in"); k != "" { // a refusal led here
-		d.NeedsSecret, d.Scheme = true, view.SecretKind{Kind: k, Header: asked.Get("name"), Location: asked.Get("in")}
+		d.NeedsSecret, d.Asked, d.Scheme = true, true, view.SecretKind{Kind: k, Header: asked.Get("name"), Location: asked.Get("in")}
 	}
+	if asked.Has("speak") {
+		d.At.Open = true
+	}
+	d.NeedsSecret = d.NeedsSecret || d.Keep != nil && d.Keep.Lost != ""
 	d.Scheme.Fleeting = s.opts.Fleeting
 	return s.agentList(w, r, &d)
 }
@@ -69,7 +74,7 @@ func (s *Site) agentList(w http.ResponseWriter, r *http.Request, d *view.AgentDe
 	for _, a := range as {
 		rows = append(rows, view.AgentRow{Link: agentLink(a), State: view.AgentState(ctx, a), Detail: rowDetail(ctx, a), Local: a.Local})
 	}
-	title := "Agents"
+	title := view.T(ctx, "Agents")
 	if d != nil {
 		title = d.Name
 	}
@@ -90,18 +95,18 @@ func speaks(ctx context.Context, a *orchestrator.Agent) string {
 		d = "v" + strings.TrimPrefix(a.Interface.Version, "v")
 	}
 	if b := view.Binding(ctx, a.Interface.Binding); b != "" && d != "" {
-		return "A2A " + d + " over " + b
+		return view.T(ctx, "A2A %s over %s", d, b)
 	}
 	return d
 }
 
 // known says how it is known what an agent speaks, where that is not plainly its card.
-func known(a *orchestrator.Agent) string {
+func known(ctx context.Context, a *orchestrator.Agent) string {
 	switch a.Known {
 	case orchestrator.KnownByAnswer:
-		return "It answers so, whatever its card says."
+		return view.T(ctx, "It answers so, whatever its card says.")
 	case orchestrator.KnownByPerson:
-		return "As you chose."
+		return view.T(ctx, "As you chose.")
 	}
 	return ""
 }
@@ -110,10 +115,10 @@ func known(a *orchestrator.Agent) string {
 func (s *Site) detail(ctx context.Context, a *orchestrator.Agent) view.AgentDetail {
 	l := agentLink(a)
 	d := view.AgentDetail{
-		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(ctx, a), Review: a.Trust == orchestrator.TrustReview,
-		Speaks: speaks(ctx, a), Known: known(a), Address: a.Interface.URL,
+		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(ctx, a),
+		Held: a.Trust == orchestrator.TrustReview, Blocked: a.Trust == orchestrator.TrustBlocked, Speaks: speaks(ctx, a), Known: known(ctx, a), Address: a.Interface.URL,
 		At:    view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
-		Notes: a.Notes, Local: a.Local, Raw: pretty(a.CardJSON), Signed: view.SignedBy(a.Signature),
+		Notes: remarks(a), Local: a.Local, Raw: pretty(a.CardJSON), Signed: view.SignedBy(a.Signature),
 	}
 	c := a.Card
 	if c == nil {
@@ -121,10 +126,10 @@ func (s *Site) detail(ctx context.Context, a *orchestrator.Agent) view.AgentDeta
 	}
 	var by []string
 	if c.Provider != nil && c.Provider.Organization != "" {
-		by = append(by, "by "+c.Provider.Organization)
+		by = append(by, view.T(ctx, "by %s", c.Provider.Organization))
 	}
 	if c.Version != "" {
-		by = append(by, "version "+c.Version)
+		by = append(by, view.T(ctx, "version %s", c.Version))
 	}
 	d.By = strings.Join(by, ", ")
 	d.Description = s.md.HTML(c.Description)
@@ -137,15 +142,15 @@ func (s *Site) detail(ctx context.Context, a *orchestrator.Agent) view.AgentDeta
 	for _, is := range []struct {
 		on   bool
 		word string
-	}{{c.Capabilities.Streaming, "Streaming"}, {c.Capabilities.PushNotifications, "Push"}, {c.Capabilities.ExtendedAgentCard, "Extended card"}} {
+	}{{c.Capabilities.Streaming, view.T(ctx, "Streaming")}, {c.Capabilities.PushNotifications, view.T(ctx, "Push")}, {c.Capabilities.ExtendedAgentCard, view.T(ctx, "Extended card")}} {
 		if is.on {
 			d.Can = append(d.Can, is.word)
 		}
 	}
 	for _, e := range c.Capabilities.Extensions {
-		d.Can = append(d.Can, "Extension "+e.URI)
+		d.Can = append(d.Can, view.T(ctx, "Extension %s", e.URI))
 	}
-	d.Takes, d.Gives = strings.Join(c.DefaultInputModes, ", "), strings.Join(c.DefaultOutputModes, ", ")
+	d.Takes, d.Gives = modes(ctx, c.DefaultInputModes), modes(ctx, c.DefaultOutputModes)
 	names := make([]string, 0, len(c.SecuritySchemes))
 	for n := range c.SecuritySchemes {
 		names = append(names, n)

@@ -46,6 +46,7 @@ func (s *Site) routes() http.Handler {
 	page("POST /agents/{id}/remove", s.removeAgent)
 	page("POST /agents/{id}/credential", s.setCredential)
 	page("POST /agents/{id}/speaks", s.setSpeaks)
+	s.keeperRoutes(page)
 
 	page("GET /connect", s.connectPage)
 	page("POST /connect", s.preview)

@@ -38,12 +38,13 @@ type Keeper interface {
 
 // AgentLook is what is known of an agent besides its row, some of it since the program began only.
 type AgentLook struct {
-	Contact     *Contact         // the last one; nil: none since the program began
-	Connections []Connection     // how it was reached over TLS, by origin
-	Credentials []CredentialInfo // that are kept for it
-	Findings    []Finding        // about its card, the worst first
-	Test        *AgentTest       // the last one
-	Extended    *a2a.AgentCard   // as it was asked for last
+	Contact      *Contact         // the last one; nil: none since the program began
+	Connections  []Connection     // how it was reached over TLS, by origin
+	Credentials  []CredentialInfo // that are kept for it
+	Findings     []Finding        // about its card, the worst first
+	Test         *AgentTest       // the last one
+	Extended     *a2a.AgentCard   // as it was asked for last
+	ExtendedJSON []byte           // the same, as v1.0 writes it
 }
 
 // Contact is one exchange with an agent.

@@ -79,6 +79,8 @@ func AgentState(ctx context.Context, a *orchestrator.Agent) State {
 	switch {
 	case a.Trust == orchestrator.TrustReview:
 		return State{"is-ask", "s-ask", T(ctx, "Changed since you approved it"), ""}
+	case a.Trust == orchestrator.TrustBlocked:
+		return State{"is-decl", "s-decl", T(ctx, "Blocked"), ""}
 	case a.Trust == orchestrator.TrustPending:
 		return State{"is-ask", "s-ask", T(ctx, "Not approved"), ""}
 	case a.Health.Fault != nil && a.Health.Fault.Where == orchestrator.WhereSignIn:
