@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
@@ -45,7 +46,9 @@ func (db *DB) migrate(ctx context.Context, steps fs.FS) error {
 		return fmt.Errorf("the database was written by a newer Parley (its schema is %d, this program knows %d): use that one; "+
 			"nothing was changed", have, known)
 	}
-	turn, err := lock.NewPostgresSessionLocker()
+	sum := fnv.New64a()
+	sum.Write([]byte("parley schema " + db.schema))
+	turn, err := lock.NewPostgresSessionLocker(lock.WithLockID(int64(sum.Sum64())), lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -69,6 +68,18 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// TestShared: two open stores of one schema are what two processes have. They never look at the log without a hint here.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	orchestratortest.TestShared(t, func(t testing.TB, place string) orchestrator.Store {
+		db, err := Open(t.Context(), at(t, place), &Options{Poll: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	})
+}
+
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
@@ -77,5 +88,3 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
-
-var _ = errors.New
