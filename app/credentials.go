@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -33,21 +34,53 @@ type credentials struct {
 
 func openCredentials(ctx context.Context, v *vault.Vault, t *tokens) (*credentials, error) {
 	c := &credentials{vault: v, tokens: t, bound: map[string][]egress.Bound{}, own: map[string][]egress.Bound{}}
-	for _, e := range v.List(ctx) {
+	return c, c.read(ctx)
+}
+
+// read takes in what the vault holds.
+func (c *credentials) read(ctx context.Context) error {
+	bound := map[string][]egress.Bound{}
+	for _, e := range c.vault.List(ctx) {
 		if e.Agent == keyOwner {
 			continue
 		}
-		s, err := v.Get(ctx, e.Agent, e.Origin)
+		s, err := c.vault.Get(ctx, e.Agent, e.Origin)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b, err := boundOf(strings.TrimSuffix(e.Origin, certificateEntry), s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		c.bound[e.Agent] = append(c.bound[e.Agent], b)
+		bound[e.Agent] = append(bound[e.Agent], b)
 	}
-	return c, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bound = bound
+	return nil
+}
+
+// lookAtSecrets is how soon a credential counts that was given to another process with the same vault.
+const lookAtSecrets = time.Second
+
+// watch takes in what other processes change in the vault, until ctx is done.
+func (c *credentials) watch(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(lookAtSecrets)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		changed, err := c.vault.Refresh()
+		if changed && err == nil {
+			err = c.read(ctx)
+		}
+		if err != nil {
+			log.Error("credentials that another process changed cannot be read", "err", err)
+		}
+	}
 }
 
 // keptCredential is what the vault keeps of one.

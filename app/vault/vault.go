@@ -28,6 +28,7 @@ import (
 	"sync"
 
 	"filippo.io/age"
+	"github.com/gofrs/flock"
 )
 
 // Kind says where the key to the secrets is.
@@ -57,6 +58,10 @@ type Options struct {
 	// is locked by one cannot be opened without it.
 	Passphrase Secret
 
+	// Shared says that other processes use the directory, too: on one file system that all of them see. A change is made
+	// to what is in the file then, one process after the other, and Refresh reads what others changed.
+	Shared bool
+
 	Keyring Keyring      // nil is the system's keychain
 	Logger  *slog.Logger // nil discards; it is told where the key is
 
@@ -77,12 +82,15 @@ type Vault struct {
 
 	mu      sync.Mutex
 	secrets map[Entry]Secret
+	lock    *flock.Flock // nil unless the directory is shared
+	seen    fs.FileInfo  // the file as it was read or written last, when it is shared
 }
 
 // The files of a vault in its directory: the secrets, and the key when a passphrase locks it.
 const (
 	secretsFile = "vault.age"
 	keyFile     = "vault.key"
+	lockFile    = "vault.lock" // of a shared vault: held while it is changed
 )
 
 // maxSecret is the largest secret that is kept, in bytes.
@@ -100,15 +108,19 @@ func Open(ctx context.Context, dir string, o *Options) (*Vault, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	v := &Vault{path: filepath.Join(dir, secretsFile), secrets: map[Entry]Secret{}}
+	v := &Vault{path: filepath.Join(dir, secretsFile)}
 	var err error
 	if v.kind, v.key, err = openKey(ctx, dir, &opts); err != nil {
 		return nil, err
 	}
 	if v.kind == Memory {
 		v = InMemory()
-	} else if err := v.read(); err != nil {
+	} else if v.secrets, err = v.read(); err != nil {
 		return nil, err
+	}
+	if opts.Shared && v.kind != Memory {
+		v.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+		v.seen, _ = os.Stat(v.path)
 	}
 	opts.Logger.InfoContext(ctx, v.kind.String())
 	return v, nil
@@ -164,6 +176,17 @@ func (v *Vault) List(_ context.Context) []Entry {
 func (v *Vault) change(f func(map[Entry]Secret) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.lock != nil {
+		if err := v.lock.Lock(); err != nil {
+			return &Error{Kind: NotStored, Message: "The credentials cannot be locked for a change. What was stored before is unharmed.", Err: err}
+		}
+		defer v.lock.Unlock()
+		now, err := v.read()
+		if err != nil {
+			return err
+		}
+		v.secrets = now
+	}
 	next := make(map[Entry]Secret, len(v.secrets)+1)
 	for e, s := range v.secrets {
 		next[e] = s
@@ -177,7 +200,35 @@ func (v *Vault) change(f func(map[Entry]Secret) error) error {
 		}
 	}
 	v.secrets = next
+	if v.lock != nil {
+		v.seen, _ = os.Stat(v.path)
+	}
 	return nil
+}
+
+// Refresh reads what other processes changed in a shared vault, and reports whether they did. It costs nothing worth
+// mentioning when they did not.
+func (v *Vault) Refresh() (changed bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.lock == nil {
+		return false, nil
+	}
+	now, err := os.Stat(v.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, &Error{Kind: Damaged, Message: "The file with the credentials cannot be read. It is left as it is.", Err: err}
+	case v.seen != nil && os.SameFile(now, v.seen) && now.ModTime().Equal(v.seen.ModTime()):
+		return false, nil
+	}
+	secrets, err := v.read()
+	if err != nil {
+		return false, err
+	}
+	v.secrets, v.seen = secrets, now
+	return true, nil
 }
 
 // stored is what the file holds, inside the encryption.
@@ -209,20 +260,22 @@ func (v *Vault) write(secrets map[Entry]Secret) error {
 	return replaceFile(v.path, sealed)
 }
 
-func (v *Vault) read() error {
+// read returns what the file holds.
+func (v *Vault) read() (map[Entry]Secret, error) {
+	secrets := map[Entry]Secret{}
 	sealed, err := os.ReadFile(v.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return secrets, nil
 	}
 	if err != nil {
-		return &Error{Kind: Damaged, Message: "The file with the credentials cannot be read. It is left as it is.", Err: err}
+		return nil, &Error{Kind: Damaged, Message: "The file with the credentials cannot be read. It is left as it is.", Err: err}
 	}
 	if err := os.Chmod(v.path, 0o600); err != nil {
-		return &Error{Kind: Damaged, Message: "The file with the credentials cannot be made private. It is left as it is.", Err: err}
+		return nil, &Error{Kind: Damaged, Message: "The file with the credentials cannot be made private. It is left as it is.", Err: err}
 	}
 	plain, err := open(sealed, v.key)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
-		return &Error{Kind: Locked, Message: "The credentials were locked with another key than the one that is here. They are left as they are.", Err: err}
+		return nil, &Error{Kind: Locked, Message: "The credentials were locked with another key than the one that is here. They are left as they are.", Err: err}
 	}
 	var all stored
 	if err == nil {
@@ -232,12 +285,12 @@ func (v *Vault) read() error {
 		err = fmt.Errorf("version %d of the file is not known", all.Version)
 	}
 	if err != nil {
-		return &Error{Kind: Damaged, Message: "The file with the credentials is damaged. It is left as it is; restore it from a backup, or move it away and enter them again.", Err: err}
+		return nil, &Error{Kind: Damaged, Message: "The file with the credentials is damaged. It is left as it is; restore it from a backup, or move it away and enter them again.", Err: err}
 	}
 	for _, s := range all.Secrets {
-		v.secrets[s.Entry] = NewSecret(string(s.Secret))
+		secrets[s.Entry] = NewSecret(string(s.Secret))
 	}
-	return nil
+	return secrets, nil
 }
 
 func sorted(secrets map[Entry]Secret) []Entry {

@@ -445,3 +445,47 @@ func TestAtOnce(t *testing.T) {
 		t.Errorf("%d secrets on the disk, want 20", n)
 	}
 }
+
+// What one process keeps in a shared vault, the others have, and nobody's change undoes another's.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open := func() *Vault {
+		o := withPassphrase("sesame")
+		o.Shared = true
+		return mustOpen(t, dir, o)
+	}
+	a, b := open(), open()
+	put := func(v *Vault, agent, secret string) {
+		t.Helper()
+		if err := v.Put(t.Context(), agent, "https://x", NewSecret(secret)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(v *Vault, agent, secret string) {
+		t.Helper()
+		if s, err := v.Get(t.Context(), agent, "https://x"); err != nil || s.Reveal() != secret {
+			t.Errorf("%s has %q, %v", agent, s.Reveal(), err)
+		}
+	}
+	if changed, err := b.Refresh(); changed || err != nil {
+		t.Errorf("nothing changed: %v, %v", changed, err)
+	}
+	put(a, "one", "1")
+	put(b, "two", "2")
+	want(b, "one", "1")
+	if changed, err := a.Refresh(); !changed || err != nil {
+		t.Errorf("another process changed it: %v, %v", changed, err)
+	}
+	want(a, "two", "2")
+	if changed, err := a.Refresh(); changed || err != nil {
+		t.Errorf("it is read already: %v, %v", changed, err)
+	}
+	if err := b.Delete(t.Context(), "one", "https://x"); err != nil {
+		t.Fatal(err)
+	}
+	put(a, "three", "3")
+	if _, err := a.Get(t.Context(), "one", "https://x"); err == nil {
+		t.Error("what another process forgot came back")
+	}
+}
