@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 
 	"parley/a2a"
@@ -50,9 +51,18 @@ func dial(t testing.TB) client.Client {
 	return c
 }
 
+// queue is the setting under which a store of these tests names its task queue: what is of one store must not be carried on
+// by a worker of another.
+const queue = "test.queue"
+
 // options are short: a worker is missed after a second, and what stands still is found within half of one.
-func options(t testing.TB) *temporal.Options {
-	return &temporal.Options{Queue: t.Name(), Heartbeat: time.Second, Sweep: 100 * time.Millisecond}
+func options(t testing.TB, store orchestrator.Store) *temporal.Options {
+	t.Helper()
+	name, err := store.Setting(t.Context(), queue)
+	if err != nil || name == "" {
+		t.Fatalf("the store's queue is %q, %v", name, err)
+	}
+	return &temporal.Options{Queue: name, Heartbeat: time.Second, Sweep: 100 * time.Millisecond}
 }
 
 func newDriver(store orchestrator.Store, caller orchestrator.Caller, host local.Host) *local.Driver {
@@ -90,17 +100,23 @@ func (t tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest,
 // newNode starts a node and a worker over one connection.
 func newNode(t testing.TB, store orchestrator.Store, caller orchestrator.Caller) orchestratortest.Driver {
 	c := dial(t)
-	host := temporal.NewHost(c, options(t))
+	o := options(t, store)
+	host := temporal.NewHost(c, o)
 	n := &node{Driver: newDriver(store, caller, host), carrier: newDriver(store, caller, host)}
-	n.worker = temporal.NewWorker(c, n.carrier, options(t))
+	n.worker = temporal.NewWorker(c, n.carrier, o)
 	if err := n.worker.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func newStore(testing.TB) orchestrator.Store {
-	return orchestratortest.Share(orchestratortest.NewMemoryStore())
+func newStore(t testing.TB) orchestrator.Store {
+	t.Helper()
+	store := orchestratortest.Share(orchestratortest.NewMemoryStore())
+	if err := store.Write(t.Context(), &orchestrator.Batch{Settings: map[string]string{queue: t.Name() + "/" + uuid.NewString()}}); err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
 
 // What a driver promises holds on a Temporal cluster.
