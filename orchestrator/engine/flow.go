@@ -31,6 +31,45 @@ type Flow struct {
 	Fault   *orchestrator.Fault `json:"fault,omitempty"`
 	Final   bool                `json:"final,omitempty"` // Finish is due
 	Ended   bool                `json:"ended,omitempty"`
+
+	index index // of Graph
+}
+
+// index finds the nodes of a graph. It follows from the graph, and is made again when that has grown.
+type index struct {
+	at         map[string]int
+	needs      [][]int // of each node
+	dependants [][]int // the nodes that need it
+}
+
+// nodes returns the index of the graph as it is.
+func (f *Flow) nodes() *index {
+	x := &f.index
+	if len(x.needs) == len(f.Graph.Nodes) {
+		return x
+	}
+	n := len(f.Graph.Nodes)
+	*x = index{at: make(map[string]int, n), needs: make([][]int, n), dependants: make([][]int, n)}
+	for i := range f.Graph.Nodes {
+		x.at[f.Graph.Nodes[i].ID] = i
+	}
+	for i := range f.Graph.Nodes {
+		for _, need := range f.Graph.Nodes[i].Needs {
+			j := x.at[need]
+			x.needs[i] = append(x.needs[i], j)
+			x.dependants[j] = append(x.dependants[j], i)
+		}
+	}
+	return x
+}
+
+// Dependants returns how many nodes need that one.
+func (f *Flow) Dependants(id string) int {
+	i, ok := f.nodes().at[id]
+	if !ok {
+		return 0
+	}
+	return len(f.index.dependants[i])
 }
 
 // FlowNode is where a node stands.
@@ -102,10 +141,8 @@ func NewFlow() Flow { return Flow{Rules: Rules} }
 
 // Node returns the node of that id and where it stands, or nils.
 func (f *Flow) Node(id string) (*Node, *FlowNode) {
-	for i := range f.Graph.Nodes {
-		if f.Graph.Nodes[i].ID == id {
-			return &f.Graph.Nodes[i], &f.Nodes[i]
-		}
+	if i, ok := f.nodes().at[id]; ok {
+		return &f.Graph.Nodes[i], &f.Nodes[i]
 	}
 	return nil, nil
 }

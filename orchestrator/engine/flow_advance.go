@@ -18,7 +18,7 @@ func (f *Flow) advance() {
 			n, st := &f.Graph.Nodes[i], &f.Nodes[i]
 			switch st.State {
 			case NodeWaiting:
-				moved = f.turn(n, st) || moved
+				moved = f.turn(i, n, st) || moved
 			case NodeRunning:
 				moved = f.conclude(n, st) || moved
 			}
@@ -31,13 +31,13 @@ func (f *Flow) advance() {
 }
 
 // turn looks whether a node's turn has come.
-func (f *Flow) turn(n *Node, st *FlowNode) bool {
+func (f *Flow) turn(i int, n *Node, st *FlowNode) bool {
 	if f.Closing != a2a.TaskStateUnspecified {
 		return false
 	}
 	done, settled := 0, 0
-	for _, id := range n.Needs {
-		need, at := f.Node(id)
+	for _, j := range f.nodes().needs[i] {
+		need, at := &f.Graph.Nodes[j], &f.Nodes[j]
 		if !at.State.Settled() {
 			continue
 		}
@@ -123,7 +123,7 @@ func (f *Flow) spare() bool {
 	moved := false
 	for i := range f.Nodes {
 		n, st := &f.Graph.Nodes[i], &f.Nodes[i]
-		if st.State.Settled() || st.Stopping || !f.unneeded(n.ID) {
+		if st.State.Settled() || st.Stopping || !f.unneeded(i) {
 			continue
 		}
 		moved = true
@@ -136,20 +136,14 @@ func (f *Flow) spare() bool {
 }
 
 // unneeded reports whether some node needed that one, and none does any more.
-func (f *Flow) unneeded(id string) bool {
-	needed := false
-	for i := range f.Graph.Nodes {
-		for _, need := range f.Graph.Nodes[i].Needs {
-			if need != id {
-				continue
-			}
-			needed = true
-			if f.Nodes[i].State == NodeWaiting {
-				return false
-			}
+func (f *Flow) unneeded(i int) bool {
+	dependants := f.nodes().dependants[i]
+	for _, j := range dependants {
+		if f.Nodes[j].State == NodeWaiting {
+			return false
 		}
 	}
-	return needed
+	return len(dependants) > 0
 }
 
 // drop forgets the asks of a node.

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -186,20 +187,38 @@ func (d *Driver) Resume(ctx context.Context) error {
 	if d.host != nil {
 		return nil // it looks after them
 	}
-	for _, scope := range []string{orchestrator.OwnAgent, gatewayScope, stepScope} {
-		for row, err := range d.store.OpenRuns(ctx, scope) {
-			if err != nil {
-				return err
+	open := make(chan string)
+	var readers sync.WaitGroup
+	for range max(4, runtime.GOMAXPROCS(0)) {
+		readers.Go(func() {
+			for id := range open {
+				if err := d.resume(ctx, id, nil); err != nil && ctx.Err() == nil {
+					d.revive(id, err)
+				}
 			}
-			switch err := d.resume(ctx, row.ID, nil); {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case err != nil:
-				d.revive(row.ID, err)
+		})
+	}
+	err := func() error {
+		defer readers.Wait()
+		defer close(open)
+		for _, scope := range []string{orchestrator.OwnAgent, gatewayScope, stepScope} {
+			for row, err := range d.store.OpenRuns(ctx, scope) {
+				if err != nil {
+					return err
+				}
+				select {
+				case open <- row.ID:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
 			}
 		}
+		return nil
+	}()
+	if err == nil {
+		err = ctx.Err()
 	}
-	return nil
+	return err
 }
 
 // resume takes up one run; note, when there is one, is logged with it.

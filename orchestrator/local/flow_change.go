@@ -443,7 +443,7 @@ func (c *change) gives(ctx context.Context) ([]a2a.Part, error) {
 	var texts []string
 	for i := range f.Graph.Nodes {
 		n := &f.Graph.Nodes[i]
-		if f.Nodes[i].State != engine.NodeDone || n.Kind == engine.NodeAsk || f.needed(n.ID) {
+		if f.Nodes[i].State != engine.NodeDone || n.Kind == engine.NodeAsk || f.Dependants(n.ID) > 0 {
 			continue
 		}
 		res, err := r.result(ctx, n.ID)
@@ -466,16 +466,6 @@ func (c *change) gives(ctx context.Context) ([]a2a.Part, error) {
 		return nil, nil
 	}
 	return []a2a.Part{a2a.TextPart(strings.Join(texts, "\n\n"))}, nil
-}
-
-// needed reports whether some node needs that one.
-func (f *flow) needed(id string) bool {
-	for i := range f.Graph.Nodes {
-		if slices.Contains(f.Graph.Nodes[i].Needs, id) {
-			return true
-		}
-	}
-	return false
 }
 
 // give tells an artifact of a step as one of the run.

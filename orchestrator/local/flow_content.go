@@ -85,13 +85,16 @@ func (r *run) env(ctx context.Context, n *engine.Node, round int, own *workflow.
 		Run: workflow.Run{ID: r.row.ID, Name: f.Graph.Name, Began: r.row.Created},
 	}
 	about := f.Graph.Spec
-	var before map[string]bool
 	if n != nil {
-		about, before = n.Spec, map[string]bool{}
-		f.before(n, before)
+		about = n.Spec
 	}
 	if !bytes.Contains(about, []byte("steps")) {
 		return env, nil
+	}
+	var before map[string]bool
+	if n != nil {
+		before = map[string]bool{}
+		f.before(n, before)
 	}
 	for i := range f.Nodes {
 		id, st := f.Graph.Nodes[i].ID, &f.Nodes[i]

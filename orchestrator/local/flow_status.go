@@ -19,7 +19,7 @@ func (c *change) mirror(ctx context.Context) error {
 	r, f := c.r, c.r.flow
 	want, shown := a2a.TaskStateWorking, ""
 	var asks []*orchestrator.Ask
-	if f.Preview == engine.PreviewAsked || f.Waits(f.waits) {
+	if f.Preview == engine.PreviewAsked || f.Waits(r.waits) {
 		var err error
 		if asks, err = r.openAsks(ctx); err != nil {
 			return err
@@ -50,7 +50,9 @@ func (c *change) mirror(ctx context.Context) error {
 }
 
 // waits reports whether a call waits for a person.
-func (f *flow) waits(call string) bool { return f.calls[call].Interrupted() && !f.replying[call] }
+func (r *run) waits(call string) bool {
+	return r.flow.calls[call].Interrupted() && !r.flow.replying[call] && !r.forModel(call)
+}
 
 // openAsks returns all that is asked in a run with a plan: by the plan itself, by its calls, and by theirs.
 func (r *run) openAsks(ctx context.Context) ([]*orchestrator.Ask, error) {
@@ -209,19 +211,25 @@ func (c *change) progress() {
 	}
 	for i := range f.Nodes {
 		n, st := &f.Graph.Nodes[i], &f.Nodes[i]
-		if f.said[n.ID] == st.State || st.State == engine.NodeReady {
+		if st.State == engine.NodeReady || f.said[n.ID] == st.State {
 			continue
 		}
 		f.said[n.ID] = st.State
-		told := map[string]string{"id": n.ID, "title": title(n), "state": stateOf(st.State)}
-		if len(st.Items) == 1 && r.flow.caller[st.Items[0].Run] != "" {
-			told["agentId"] = r.flow.caller[st.Items[0].Run]
+		name, state := title(n), stateOf(st.State)
+		told := struct {
+			ID    string `json:"id"`
+			Title string `json:"title"`
+			State string `json:"state"`
+			Agent string `json:"agentId,omitempty"`
+		}{ID: n.ID, Title: name, State: state}
+		if len(st.Items) == 1 {
+			told.Agent = f.caller[st.Items[0].Run]
 		}
 		c.tell(&a2a.StatusUpdate{TaskID: r.row.ID, ContextID: r.row.ContextID, Status: a2a.TaskStatus{
 			State: a2a.TaskStateWorking, Timestamp: c.stamp(), Message: &a2a.Message{
 				ID: newID(), TaskID: r.row.ID, ContextID: r.row.ContextID, Role: a2a.RoleAgent,
-				Parts:    []a2a.Part{a2a.TextPart(title(n) + ": " + stateOf(st.State))},
-				Metadata: a2a.Metadata(mustJSON(map[string]any{"urn:parley:step": told})),
+				Parts:    []a2a.Part{a2a.TextPart(name + ": " + state)},
+				Metadata: append(append([]byte(`{"urn:parley:step":`), mustJSON(told)...), '}'),
 			},
 		}})
 		f.shown = ""

@@ -12,11 +12,8 @@ import (
 
 // kickReplies gives what agents ask to the planner's model, where the steps of the plan allow that. r.mu is held.
 func (r *run) kickReplies() {
-	if !r.d.planning() {
-		return
-	}
-	for call, state := range r.flow.calls {
-		if state == a2a.TaskStateInputRequired && r.flow.answersItself(r.flow.stepOf(call)) && r.flow.unasked(call) {
+	for call := range r.flow.calls {
+		if r.forModel(call) {
 			r.flow.replying[call] = true
 			if !r.background(func() { r.replyFor(call) }) {
 				r.flow.replying[call] = false
@@ -25,10 +22,13 @@ func (r *run) kickReplies() {
 	}
 }
 
-// unasked reports whether what a call asks is still to be given to the model.
-func (f *flow) unasked(call string) bool {
-	busy, given := f.replying[call]
-	return !busy && !given
+// forModel reports whether what a call asks is to be given to the model, and was not yet.
+func (r *run) forModel(call string) bool {
+	f := r.flow
+	if _, given := f.replying[call]; given || f.calls[call] != a2a.TaskStateInputRequired || !r.d.planning() {
+		return false
+	}
+	return f.answersItself(f.stepOf(call))
 }
 
 // answersItself reports whether the model may answer what the agent of a node asks.

@@ -1,0 +1,245 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/a2a"
+	"parley/orchestrator"
+	"parley/orchestrator/local"
+	"parley/orchestrator/orchestratortest"
+	"parley/orchestrator/sqlite"
+)
+
+// atOnce is a caller whose agents have done at once what they are asked for, so that what is measured is ours.
+type atOnce struct {
+	orchestrator.Caller
+	calls atomic.Int64
+	last  atomic.Int64 // Unix nanoseconds
+	hold  bool         // the agents ask something, and wait
+}
+
+func (a *atOnce) Send(_ context.Context, _ *orchestrator.Agent, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
+	n := a.calls.Add(1)
+	a.last.Store(time.Now().UnixNano())
+	return func(yield func(a2a.Event, error) bool) {
+		t := &a2a.Task{
+			ID: fmt.Sprint("t", n), ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted},
+			Artifacts: []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart("ok")}}},
+		}
+		if a.hold {
+			t.Status = a2a.TaskStatus{State: a2a.TaskStateInputRequired, Message: &a2a.Message{ID: "q", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Which?")}}}
+			t.Artifacts = nil
+		}
+		yield(t, nil)
+	}
+}
+
+// planBench is a driver on the real store, with full commits.
+func planBench(b *testing.B, agents int, caller *atOnce) (*local.Driver, *sqlite.DB, string) {
+	b.Helper()
+	dir := b.TempDir()
+	db, err := sqlite.Open(b.Context(), dir, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	all := orchestratortest.NewAgents()
+	batch := &orchestrator.Batch{}
+	for i := range agents {
+		_, row := all.Add(fmt.Sprint("a", i), nil)
+		batch.Agents = append(batch.Agents, row)
+	}
+	if err := db.Write(b.Context(), batch); err != nil {
+		b.Fatal(err)
+	}
+	d := local.New(newStore(db), caller, nil)
+	b.Cleanup(func() { _ = d.Close(context.Background()) })
+	return d, db, dir
+}
+
+// inSequence is a workflow of n calls, one after the other.
+func inSequence(n int) []byte {
+	var b strings.Builder
+	b.WriteString("name: Sequence\nsteps:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {id: s%d, agent: a0, message: go", i)
+		if i > 0 {
+			fmt.Fprintf(&b, ", needs: s%d", i-1)
+		}
+		b.WriteString("}\n")
+	}
+	return []byte(b.String())
+}
+
+func ended(b *testing.B, d *local.Driver, db orchestrator.Store, run string) {
+	b.Helper()
+	for events, err := range db.FollowRun(b.Context(), run, 0) {
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		for _, e := range events {
+			if ev, err := e.Event(); e.Kind.A2A() && err == nil && a2a.EventState(ev).Terminal() {
+				return
+			}
+		}
+	}
+}
+
+func outside(id string) *a2a.SendRequest {
+	return &a2a.SendRequest{Message: a2a.Message{ID: id, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("go")}}}
+}
+
+// BenchmarkPlans is how many steps a second 64 plans make together, each step a message to an agent that answers at once:
+// two commits, each of them on the disk before anything follows from it.
+func BenchmarkPlans(b *testing.B) {
+	const runs, steps = 64, 20
+	d, db, _ := planBench(b, 1, &atOnce{})
+	l := &orchestrator.Launch{Source: inSequence(steps)}
+	n := 0
+	for b.Loop() {
+		var all sync.WaitGroup
+		for range runs {
+			n++
+			id := fmt.Sprint("m", n)
+			all.Go(func() {
+				s, err := d.Tasks("").Launch(b.Context(), "ann", outside(id), l)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				ended(b, d, db, s.TaskID)
+			})
+		}
+		all.Wait()
+	}
+	b.ReportMetric(float64(n*steps)/b.Elapsed().Seconds(), "steps/s")
+}
+
+// BenchmarkPlanAlone is one plan by itself, and beside it what its commits alone would take.
+func BenchmarkPlanAlone(b *testing.B) {
+	const steps = 100
+	d, db, _ := planBench(b, 1, &atOnce{})
+	l := &orchestrator.Launch{Source: inSequence(steps)}
+	n := 0
+	for b.Loop() {
+		n++
+		s, err := d.Tasks("").Launch(b.Context(), "ann", outside(fmt.Sprint("m", n)), l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ended(b, d, db, s.TaskID)
+	}
+	took := b.Elapsed() / time.Duration(n*steps)
+	began := time.Now()
+	const commits = 500
+	for i := range commits {
+		if err := db.Write(b.Context(), &orchestrator.Batch{Events: []orchestrator.NewEvent{{
+			RunID: "bare", Kind: orchestrator.EventGap, JSON: []byte(`{"reason":"x"}`),
+		}}, Settings: map[string]string{"x": fmt.Sprint(i)}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	commit := time.Since(began) / commits
+	b.ReportMetric(float64(took.Microseconds()), "µs/step")
+	b.ReportMetric(float64(commit.Microseconds()), "µs/commit")
+}
+
+// BenchmarkFanOut is the time from the launch of a plan with 100 steps at once to the last agent being called.
+func BenchmarkFanOut(b *testing.B) {
+	caller := &atOnce{}
+	d, db, _ := planBench(b, 100, caller)
+	var file strings.Builder
+	file.WriteString("name: Fan\nsteps:\n")
+	for i := range 100 {
+		fmt.Fprintf(&file, "  - {id: s%d, agent: a%d, message: go}\n", i, i)
+	}
+	l := &orchestrator.Launch{Source: []byte(file.String())}
+	var worst time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		before, began := caller.calls.Load(), time.Now()
+		s, err := d.Tasks("").Launch(b.Context(), "ann", outside(fmt.Sprint("m", n)), l)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for caller.calls.Load() < before+100 {
+			time.Sleep(100 * time.Microsecond)
+		}
+		worst = max(worst, time.Unix(0, caller.last.Load()).Sub(began))
+		ended(b, d, db, s.TaskID)
+	}
+	b.ReportMetric(float64(worst.Milliseconds()), "ms-worst")
+}
+
+// BenchmarkWaiting is 10,000 plans that wait for somebody: what they take while they wait, and how long it takes to take
+// them up at a start.
+func BenchmarkWaiting(b *testing.B) {
+	const runs = 10_000
+	caller := &atOnce{hold: true}
+	for b.Loop() {
+		d, db, _ := planBench(b, 1, caller)
+		l := &orchestrator.Launch{Source: []byte("name: Wait\nsteps:\n  - {id: a, agent: a0, message: go}\n")}
+		var all sync.WaitGroup
+		for w := range 64 {
+			all.Go(func() {
+				for i := w; i < runs; i += 64 {
+					// Many callers, as one may have so many that wait.
+					if _, err := d.Tasks("").Launch(b.Context(), fmt.Sprint("p", i/100), outside(fmt.Sprint("m", i)), l); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		asking := func() int {
+			n := 0
+			for r, err := range db.OpenRuns(b.Context(), orchestrator.OwnAgent) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				if r.State.Interrupted() {
+					n++
+				}
+			}
+			return n
+		}
+		for asking() < runs {
+			time.Sleep(100 * time.Millisecond)
+		}
+		heap := func() uint64 {
+			runtime.GC()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		waiting := heap()
+		goroutines := runtime.NumGoroutine()
+		if err := d.Close(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		again := local.New(newStore(db), caller, nil)
+		if err := again.Resume(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		took := time.Since(began)
+		after := heap()
+		_ = again.Close(context.Background())
+		b.ReportMetric(float64(waiting)/1e6, "MB-waiting")
+		b.ReportMetric(float64(after)/1e6, "MB-resumed")
+		b.ReportMetric(float64(goroutines), "goroutines")
+		b.ReportMetric(float64(took.Milliseconds()), "ms-restart")
+	}
+}
