@@ -50,8 +50,8 @@ func (f *feed) publish() {
 		if group[0].Seq > head+1 {
 			return
 		}
-		if last := group[len(group)-1].Seq; last > head {
-			f.db.hub.Publish(group, last)
+		if last := group[len(group)-1].Seq; last > head { // a page may have ended within it
+			f.db.hub.Publish(group[head+1-group[0].Seq:], last)
 		}
 		f.waiting = f.waiting[1:]
 	}

@@ -44,6 +44,9 @@ func (e *lostError) Unwrap() error { return e.error }
 // lost reports whether an error is that there is no connection, so that it is not known what became of what was sent.
 func lost(err error) bool {
 	var server *pgconn.PgError
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
 	if errors.As(err, &server) {
 		return strings.HasPrefix(server.Code, "57P") || strings.HasPrefix(server.Code, "08") // the server ended it
 	}

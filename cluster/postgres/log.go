@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,7 +33,7 @@ func (db *DB) ReadRun(ctx context.Context, run string, after int64) iter.Seq2[[]
 
 // FollowRun yields the events of a run so far and those to come.
 func (db *DB) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return db.hub.Follow(ctx, tail.Stream{ID: run}, after, db.page)
+	return db.hub.Follow(ctx, tail.Stream{ID: run}, after, db.patiently)
 }
 
 // ReadConversation yields the events of a conversation so far.
@@ -42,7 +43,7 @@ func (db *DB) ReadConversation(ctx context.Context, conversation string, after i
 
 // FollowConversation yields the events of a conversation so far and those to come.
 func (db *DB) FollowConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
-	return db.hub.Follow(ctx, tail.Stream{Conversation: true, ID: conversation}, after, db.page)
+	return db.hub.Follow(ctx, tail.Stream{Conversation: true, ID: conversation}, after, db.patiently)
 }
 
 const (
@@ -84,6 +85,23 @@ func (db *DB) page(ctx context.Context, s tail.Stream, after int64) (page []*orc
 	}
 	page, err = db.whole(ctx, found)
 	return page, more || len(found) == pageEvents || len(page) < len(found), err
+}
+
+// patiently is page for those who follow: while the database cannot be reached, they wait.
+func (db *DB) patiently(ctx context.Context, s tail.Stream, after int64) (page []*orchestrator.Event, more bool, err error) {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, probeEvery) {
+		page, more, err = db.page(ctx, s, after)
+		if !lost(err) || db.stopped.Err() != nil {
+			return page, more, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-db.stopped.Done():
+			return nil, false, tail.ErrClosed
+		case <-time.After(wait):
+		}
+	}
 }
 
 func scanEvent(row pgx.CollectableRow) (e stored, err error) {

@@ -84,7 +84,8 @@ type DB struct {
 
 	closing    sync.Once
 	closeErr   error
-	stop       context.CancelFunc // of background
+	stopped    context.Context    // of background
+	stop       context.CancelFunc // of stopped
 	background sync.WaitGroup
 }
 
@@ -127,14 +128,13 @@ func Open(ctx context.Context, address string, o *Options) (_ *DB, err error) {
 	}
 	db.hub = tail.New(head)
 	db.feed = newFeed(db)
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	db.stop = stop
+	db.stopped, db.stop = context.WithCancel(context.WithoutCancel(ctx))
 	db.wire = &wireWriter{db: db, most: wirelog.MaxBytes, wake: make(chan struct{}, 1)}
 	db.wire.queue = wirelog.NewQueue(db.wire.nudge)
 	listening := make(chan struct{})
-	db.background.Go(func() { db.listen(background, listening) })
-	db.background.Go(func() { db.feed.run(background) })
-	db.background.Go(func() { db.wire.run(background) })
+	db.background.Go(func() { db.listen(db.stopped, listening) })
+	db.background.Go(func() { db.feed.run(db.stopped) })
+	db.background.Go(func() { db.wire.run(db.stopped) })
 	db.writer = startWriter(db)
 	select { // so that no hint is missed of what is written from now on
 	case <-listening:

@@ -99,6 +99,7 @@ func (w *writer) try(ops []*op) error {
 	var first pgx.Batch
 	first.Queue(begin)
 	first.Queue(xid).QueryRow(func(row pgx.Row) error { return row.Scan(&w.xid) })
+	w.pid = w.c.PgConn().PID()
 	if err := w.c.SendBatch(ctx, &first).Close(); err != nil {
 		w.xid = "" // nothing was done in it
 		return err
@@ -368,12 +369,14 @@ func (w *writer) settle(ops []*op, cause error) (stored bool, failure error) {
 	w.fail(cause)
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		stored, known := w.ask(ops, cause)
+		if w.c != nil && w.c.IsClosed() {
+			w.drop()
+		}
 		if known {
 			w.sick.Store(nil)
 			w.db.log.Info("the store takes writes again", "stored", stored)
 			return stored, nil
 		}
-		w.drop()
 		select {
 		case <-w.closing:
 			return false, cause
@@ -392,7 +395,12 @@ func (w *writer) ask(ops []*op, cause error) (stored, known bool) {
 	switch err := w.c.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, w.xid).Scan(&status); {
 	case code(err) == "22023": // a server that took over has never heard of it
 		return false, true
-	case err != nil || status != nil && *status == "in progress":
+	case err == nil && status != nil && *status == "in progress":
+		// The server has not noticed that we are gone. What it may still do without us is not wanted any more; where it is
+		// committing already, that goes first.
+		_, _ = w.c.Exec(ctx, `SELECT pg_terminate_backend($1::bigint::int)`, int64(w.pid))
+		return false, false
+	case err != nil:
 		return false, false
 	case status == nil || *status != "committed":
 		return false, true
