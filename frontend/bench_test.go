@@ -57,6 +57,6 @@ func BenchmarkMarkdown20KB(b *testing.B) {
 	src := longText(20_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		newMarkdown().HTML(src)
+		newMarkdown(nil).HTML(src)
 	}
 }

@@ -75,7 +75,7 @@ func (s *Site) textBlock(ctx context.Context, a *a2a.Artifact, p *a2a.Part, text
 	detail := view.Bytes(int64(len(text)))
 	switch t := mediaType(p.MediaType); {
 	case t == "text/html", t == "application/xhtml+xml", t == "image/svg+xml":
-		return view.Block{Kind: view.BlockFile, Name: name, Detail: view.T(ctx, "HTML, %s, not shown here", detail), Href: href}
+		return view.Block{Kind: view.BlockHTML, Name: name, Detail: view.T(ctx, "HTML, %s", detail), Href: href}
 	case t == "text/csv", t == "text/tab-separated-values":
 		return tableBlock(ctx, name, []byte(text), t, href)
 	case t == "application/json", strings.HasSuffix(t, "+json"):
@@ -146,7 +146,7 @@ func (s *Site) fileBlock(ctx context.Context, name string, p *a2a.Part, href str
 	case t == "text/csv", t == "text/tab-separated-values", t == "text/plain" && declared(p, "text/csv", ".csv"):
 		return tableBlock(ctx, name, p.Raw, t, href)
 	case t == "text/html", t == "image/svg+xml", t == "application/xhtml+xml":
-		b.Detail = view.T(ctx, "%s, not shown here", b.Detail)
+		b.Kind = view.BlockHTML
 	case m.Is("text/plain") || strings.HasPrefix(t, "text/"):
 		if declared(p, "text/markdown", ".md") && len(p.Raw) <= previewText {
 			return view.Block{Kind: view.BlockProse, HTML: s.md.HTML(string(p.Raw))}

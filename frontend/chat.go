@@ -2,14 +2,12 @@ package frontend
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -40,8 +38,9 @@ func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	n.Say = s.composer("", r.FormValue("to"), p.Side.Agents)
+	n.Say = s.composer(ctx, "", r.FormValue("to"), as)
 	n.Say.Text = r.FormValue("text")
+	p.Toast = s.deleted(ctx, r.FormValue("deleted"))
 	if n.First {
 		p.Title = view.T(ctx, "Welcome")
 	}
@@ -70,11 +69,23 @@ func example(agent, text string) view.Example {
 	return view.Example{To: agent, Text: text, Href: "/?" + url.Values{"to": {agent}, "text": {text}}.Encode()}
 }
 
-func (s *Site) composer(conversation, to string, agents []view.AgentLink) view.Composer {
+// composer is where the person writes, with what each agent says that it takes.
+func (s *Site) composer(ctx context.Context, conversation, to string, agents []*orchestrator.Agent) view.Composer {
 	if to == "" {
 		to = orchestrator.Auto
 	}
-	return view.Composer{Conversation: conversation, To: to, Agents: agents, MessageID: newID(), MaxFile: maxFile, Sick: s.store.Healthy() != nil}
+	v := view.Composer{Conversation: conversation, To: to, MessageID: newID(), MaxFile: maxFile, MaxFiles: maxFiles, Sick: s.store.Healthy() != nil}
+	for _, a := range agents {
+		if a.Trust == orchestrator.TrustApproved {
+			l := view.Addressee{AgentLink: agentLink(a)}
+			if a.Card != nil {
+				l.Takes = strings.Join(a.Card.DefaultInputModes, ", ")
+			}
+			v.Agents = append(v.Agents, l)
+		}
+	}
+	v.Queue = s.queueView(ctx, conversation)
+	return v
 }
 
 func newID() string {
@@ -89,7 +100,7 @@ func newID() string {
 func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	id := r.PathValue("id")
-	c, err := s.store.Conversation(ctx, id)
+	c, err := s.conversation(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -120,7 +131,17 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	p := s.page(r, titleOf(ctx, c), view.Side{Chat: id})
-	v := view.Chat{ID: id, Title: titleOf(ctx, c), Items: html, Earlier: earlier, To: view.T(ctx, "Auto"), Say: s.composer(id, c.To, p.Side.Agents)}
+	as, err := s.store.ListAgents(ctx)
+	if err != nil {
+		return err
+	}
+	v := view.Chat{
+		ID: id, Title: titleOf(ctx, c), Pinned: c.Pinned, Items: html, Earlier: earlier, To: view.T(ctx, "Auto"),
+		Say: s.composer(ctx, id, c.To, as), Find: r.FormValue("find"),
+	}
+	if err := s.editing(ctx, &v.Say, id, r.FormValue("edit")); err != nil {
+		return err
+	}
 	if c.To != "" && c.To != orchestrator.Auto {
 		v.To = s.people.link(ctx, c.To).Name
 	}
@@ -197,15 +218,66 @@ func (s *Site) say(w http.ResponseWriter, r *http.Request) error {
 	if say.Text == "" && len(say.Files) == 0 {
 		return s.sayAgain(w, r, say, badRequest("There is nothing to send yet."))
 	}
+	from := say.ConversationID
+	if item, err := strconv.ParseInt(r.FormValue("branch"), 10, 64); err == nil && from != "" {
+		// What was said before is said anew: in a chat of its own, so that nothing of this one is lost.
+		if say.ConversationID, err = s.branch(ctx, from, item, false); err != nil {
+			return s.sayAgain(w, r, say, err)
+		}
+	} else if from != "" && len(say.Files) == 0 && s.queue.going(ctx, from) {
+		return s.enqueue(w, r, say)
+	}
 	run, err := s.runner.Say(ctx, say)
 	if err != nil {
 		return s.sayAgain(w, r, say, err)
 	}
 	next := "/c/" + url.PathEscape(run.ConversationID)
-	if say.ConversationID == "" {
+	if run.ConversationID != from {
 		return moved(w, r, next)
 	}
 	return done(w, r, next)
+}
+
+// enqueue has a message wait until what goes on has ended.
+func (s *Site) enqueue(w http.ResponseWriter, r *http.Request, say *orchestrator.Say) error {
+	m := waiting{ID: say.MessageID, To: say.To, Text: say.Text}
+	if m.ID == "" {
+		m.ID = newID()
+	}
+	full := false
+	err := s.queue.change(r.Context(), say.ConversationID, func(ws []waiting) []waiting {
+		if slices.ContainsFunc(ws, func(w waiting) bool { return w.ID == m.ID }) {
+			return ws
+		}
+		if full = len(ws) >= maxQueue; full {
+			return ws
+		}
+		return append(ws, m)
+	})
+	if err == nil && full {
+		err = badRequest("Too many messages wait here already.")
+	}
+	if err != nil {
+		return s.sayAgain(w, r, say, err)
+	}
+	s.queue.look() // it may have ended just now
+	return done(w, r, "/c/"+url.PathEscape(say.ConversationID))
+}
+
+// editing fills the composer with what was said before, to say it anew.
+func (s *Site) editing(ctx context.Context, c *view.Composer, conversation, item string) error {
+	id, err := strconv.ParseInt(item, 10, 64)
+	if err != nil || id <= 0 {
+		return nil
+	}
+	items, err := s.store.Items(ctx, conversation, id+1, 1)
+	if err != nil {
+		return err
+	}
+	if len(items) == 1 && items[0].ID == id && items[0].Kind == orchestrator.ItemUser {
+		c.Branch, c.Text, c.Queue = item, items[0].Text, nil
+	}
+	return nil
 }
 
 // sayAgain shows the composer with everything that was typed, and what was wrong.
@@ -215,7 +287,11 @@ func (s *Site) sayAgain(w http.ResponseWriter, r *http.Request, say *orchestrato
 	}
 	status, fault := faultOf(r.Context(), err)
 	p := s.page(r, view.T(r.Context(), "New chat"), view.Side{Section: "new"})
-	n := view.New{Say: s.composer(say.ConversationID, say.To, p.Side.Agents)}
+	as, err2 := s.store.ListAgents(r.Context())
+	if err2 != nil {
+		return err2
+	}
+	n := view.New{Say: s.composer(r.Context(), say.ConversationID, say.To, as)}
 	n.Say.Text, n.Say.Fault = say.Text, view.FaultOf(r.Context(), fault, "")
 	return s.write(w, r, status, view.NewPage(p, n))
 }
@@ -278,102 +354,4 @@ func (s *Site) retry(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return done(w, r, "/c/"+url.PathEscape(run.ConversationID))
-}
-
-func (s *Site) deleteChat(w http.ResponseWriter, r *http.Request) error {
-	if err := s.store.Erase(r.Context(), r.PathValue("id")); err != nil {
-		return err
-	}
-	s.lobby.mark()
-	s.rooms.touch(r.PathValue("id"))
-	return moved(w, r, "/")
-}
-
-// exported is one item as it leaves Parley.
-type exported struct {
-	ID    int64           `json:"id"`
-	Kind  string          `json:"kind"`
-	Agent string          `json:"agent,omitempty"`
-	Run   string          `json:"run,omitempty"`
-	At    time.Time       `json:"at"`
-	Text  string          `json:"text,omitempty"`
-	Data  json.RawMessage `json:"data,omitempty"`
-}
-
-// itemsJSON streams every item of a conversation, one at a time.
-func (s *Site) itemsJSON(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if _, err := s.store.Conversation(ctx, r.PathValue("id")); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	out := newSpill(w)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	out.WriteString("[")
-	first := true
-	for it, err := range s.store.EachItem(ctx, r.PathValue("id")) {
-		if err != nil {
-			return abort(err)
-		}
-		if !first {
-			out.WriteString(",")
-		}
-		first = false
-		if err := enc.Encode(exported{it.ID, string(it.Kind), it.AgentID, it.RunID, it.At.UTC(), it.Text, it.Data}); err != nil {
-			return abort(err)
-		}
-	}
-	out.WriteString("]\n")
-	return out.Flush()
-}
-
-// exportMarkdown streams a conversation as a document.
-func (s *Site) exportMarkdown(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	c, err := s.store.Conversation(ctx, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-	w.Header().Set("Content-Disposition", disposition("attachment", titleOf(ctx, c)+".md"))
-	out := newSpill(w)
-	fmt.Fprintf(out, "# %s\n", titleOf(ctx, c))
-	for it, err := range s.store.EachItem(ctx, c.ID) {
-		if err != nil {
-			return abort(err)
-		}
-		who := "You"
-		if it.Kind != orchestrator.ItemUser {
-			who = s.speaker(ctx, it.AgentID).Name
-		}
-		fmt.Fprintf(out, "\n## %s, %s\n\n", who, it.At.In(s.now().Location()).Format("2 January 2006 15:04"))
-		switch it.Kind {
-		case orchestrator.ItemArtifact:
-			var d orchestrator.ArtifactData
-			_ = json.Unmarshal(it.Data, &d)
-			if it.Text == "" {
-				for _, p := range d.Parts {
-					fmt.Fprintf(out, "- %s %s (%s)\n", d.Name, p.Filename, view.Bytes(p.Size))
-				}
-			}
-		case orchestrator.ItemAsk:
-			var d orchestrator.AskData
-			_ = json.Unmarshal(it.Data, &d)
-			fmt.Fprintf(out, "%s\n\n%s: %s\n", d.Prompt, view.AskState(ctx, d.State).Word, d.Answer)
-			continue
-		case orchestrator.ItemEnd:
-			var d orchestrator.EndData
-			_ = json.Unmarshal(it.Data, &d)
-			fmt.Fprintf(out, "%s\n", view.TaskState(ctx, a2a.TaskState(d.State)).Word)
-			if d.Fault != nil {
-				fmt.Fprintf(out, "\n%s\n", d.Fault.What)
-			}
-		}
-		if it.Text != "" {
-			fmt.Fprintf(out, "%s\n", it.Text)
-		}
-	}
-	return out.Flush()
 }

@@ -3,10 +3,12 @@ package frontend
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"mime"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,9 +54,21 @@ func (s *Site) saidFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || n < 0 {
 		return orchestrator.ErrNotFound
 	}
-	for es, err := range s.store.ReadRun(r.Context(), r.PathValue("id"), 0) {
+	files, err := s.saidFiles(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if n >= len(files) {
+		return orchestrator.ErrNotFound
+	}
+	return serve(w, r, nameOf(&a2a.Artifact{}, &files[n], "file"), &files[n])
+}
+
+// saidFiles returns what the person sent with the message that a run began with, but for text.
+func (s *Site) saidFiles(ctx context.Context, run string) ([]a2a.Part, error) {
+	for es, err := range s.store.ReadRun(ctx, run, 0) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, e := range es {
 			if !e.Kind.A2A() {
@@ -62,27 +76,14 @@ func (s *Site) saidFile(w http.ResponseWriter, r *http.Request) error {
 			}
 			ev, err := e.Event()
 			if err != nil {
-				return err
+				return nil, err
 			}
-			m := said(ev)
-			if m == nil {
-				continue
+			if m := said(ev); m != nil {
+				return slices.DeleteFunc(slices.Clone(m.Parts), func(p a2a.Part) bool { return p.Kind == a2a.PartText }), nil
 			}
-			i := 0
-			for j := range m.Parts {
-				p := &m.Parts[j]
-				if p.Kind == a2a.PartText {
-					continue
-				}
-				if i == n {
-					return serve(w, r, nameOf(&a2a.Artifact{}, p, "file"), p)
-				}
-				i++
-			}
-			return orchestrator.ErrNotFound
 		}
 	}
-	return orchestrator.ErrNotFound
+	return nil, orchestrator.ErrNotFound
 }
 
 // said returns the message of the person that an event holds, or nil.
@@ -125,6 +126,12 @@ func serve(w http.ResponseWriter, r *http.Request, name string, p *a2a.Part) err
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
 	switch {
 	case r.URL.Query().Has("download"):
+	case r.URL.Query().Has("show") && shows[t]:
+		// For the frame of our page alone. It has no origin, runs nothing, and fetches nothing but what is in it.
+		how = "inline"
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox; frame-ancestors 'self'")
+		h.Del("X-Frame-Options")
+		t += "; charset=utf-8"
 	case pictures[t], strings.HasPrefix(t, "audio/"), strings.HasPrefix(t, "video/"):
 		how = "inline"
 	case t == "application/pdf":
@@ -145,6 +152,9 @@ func serve(w http.ResponseWriter, r *http.Request, name string, p *a2a.Part) err
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 	return nil
 }
+
+// shows are the documents that may be looked at in a sandbox.
+var shows = map[string]bool{"text/html": true, "application/xhtml+xml": true, "image/svg+xml": true}
 
 func disposition(how, name string) string {
 	name = strings.Map(func(r rune) rune {

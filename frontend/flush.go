@@ -69,7 +69,7 @@ func (r *room) flush(ctx context.Context) {
 }
 
 func (r *room) flushMeta(ctx context.Context, ops []op) []op {
-	c, err := r.site.store.Conversation(ctx, r.conv)
+	c, err := r.site.conversation(ctx, r.conv)
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		r.lost = true
 		return ops
@@ -77,6 +77,14 @@ func (r *room) flushMeta(ctx context.Context, ops []op) []op {
 	if err == nil && titleOf(ctx, c) != r.title {
 		r.title = titleOf(ctx, c)
 		ops = append(ops, op{"r", "title", draw(ctx, view.Title(r.title))})
+	}
+	if err == nil && c.Pinned != r.pinned {
+		r.pinned = c.Pinned
+		ops = append(ops, op{"r", "pin", draw(ctx, view.PinButton(r.conv, r.pinned))})
+	}
+	if html := draw(ctx, view.QueueList(r.site.queueView(ctx, r.conv))); html != r.queued {
+		r.queued = html
+		ops = append(ops, op{"i", "queue", html})
 	}
 	return ops
 }
@@ -336,6 +344,6 @@ func (r *room) catchUp(last int64) (*frame, error) {
 		b.WriteString(r.drawRun(ctx, run))
 	}
 	pulse, _ := r.pulses(ctx)
-	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"r", "title", draw(ctx, view.Title(r.title))})
+	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"r", "title", draw(ctx, view.Title(r.title))}, op{"i", "queue", r.queued})
 	return f, nil
 }

@@ -15,6 +15,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,8 @@ type Site struct {
 	ending  sync.Mutex // held while wg grows, and while Close begins
 	wg      sync.WaitGroup
 	lobby   *lobby
+	queue   *queue
+	bin     *bin
 	rooms   *rooms
 	boards  *boards
 	titles  *cache[string] // of tasks, by run
@@ -88,14 +91,16 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 		s.opts.Linger = 30 * time.Second
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.md = newMarkdown()
+	s.md = newMarkdown(func() context.Context { return s.spoken(s.ctx) })
 	s.assets = newAssets()
 	s.people = &directory{store: store}
 	s.pages = newCache[string](cachedHTML)
 	s.titles = newCache[string](cachedTitles)
 	s.found = &previews{now: s.now}
 	s.rooms = &rooms{site: s, open: map[string]*room{}}
+	s.bin = &bin{site: s}
 	s.lobby = newLobby(s)
+	s.queue = newQueue(s)
 	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard, "/tasks": s.tasksBoard, "/wire": s.wireBoard})
 	s.mux = s.routes()
 	s.wg.Go(s.lobby.run)
@@ -109,6 +114,7 @@ func (s *Site) Handler() http.Handler { return s.mux }
 
 // Close ends every socket, telling it why, and waits for what is going on. It may be called twice.
 func (s *Site) Close(reason string) {
+	s.bin.empty()
 	s.ending.Lock()
 	s.cancel(closing(reason))
 	s.ending.Unlock()
@@ -137,7 +143,7 @@ type directory struct {
 	known map[string]view.AgentLink
 }
 
-// link returns how an agent is shown. One that nobody knows any more keeps its id for a name.
+// link returns how an agent is shown. One that nobody knows any more keeps its id for a name, and has no page.
 func (d *directory) link(ctx context.Context, id string) view.AgentLink {
 	d.mu.Lock()
 	l, ok := d.known[id]
@@ -147,7 +153,7 @@ func (d *directory) link(ctx context.Context, id string) view.AgentLink {
 	}
 	a, err := d.store.Agent(ctx, id)
 	if err != nil {
-		return view.AgentLink{ID: id, Name: id, Flag: view.FlagOf(id, hueOf(id))}
+		return view.AgentLink{Name: id, Flag: view.FlagOf(id, hueOf(id))}
 	}
 	l = agentLink(a)
 	d.mu.Lock()
@@ -188,5 +194,9 @@ func (s *Site) speaker(ctx context.Context, agent string) view.Speaker {
 		return view.Speaker{Name: "Parley", Parley: true}
 	}
 	l := s.people.link(ctx, agent)
-	return view.Speaker{Name: l.Name, Flag: l.Flag, Href: "/agents/" + agent}
+	v := view.Speaker{Name: l.Name, Flag: l.Flag}
+	if l.ID != "" {
+		v.Href = "/agents/" + url.PathEscape(l.ID)
+	}
+	return v
 }

@@ -64,6 +64,7 @@ func (l *lobby) run() {
 				l.site.pages.clear()
 			}
 			if c.ConversationID != "" {
+				l.site.queue.look()
 				l.site.rooms.touch(c.ConversationID)
 			}
 			if c.AgentID != "" || c.ConversationID != "" {
@@ -79,6 +80,7 @@ func (l *lobby) run() {
 			return
 		case <-l.poke:
 		case <-look.C:
+			l.site.queue.look() // a hint may have been lost
 			if !l.turned() {
 				continue
 			}

@@ -252,6 +252,9 @@ func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
 		cs, side.More = cs[:sideChats], true
 	}
 	for _, c := range cs {
+		if s.bin.has(c.ID) {
+			continue
+		}
 		name := view.T(ctx, "Pinned")
 		if !c.Pinned {
 			name = view.Ago(ctx, c.Updated, now)
@@ -260,7 +263,12 @@ func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
 			side.Chats = append(side.Chats, view.ChatGroup{Name: name})
 		}
 		g := &side.Chats[len(side.Chats)-1]
-		g.Chats = append(g.Chats, view.ChatLink{ID: c.ID, Title: titleOf(ctx, c), State: c.State})
+		l := view.ChatLink{ID: c.ID, Title: titleOf(ctx, c), State: c.State}
+		if c.To != "" && c.To != orchestrator.Auto && c.To != orchestrator.OwnAgent {
+			to := s.people.link(ctx, c.To)
+			l.Flag = &to.Flag
+		}
+		g.Chats = append(g.Chats, l)
 	}
 	if side.Open, err = s.askHints(ctx); err != nil {
 		return side, err

@@ -469,18 +469,21 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "Hello <b>"}, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "**Hi**"})
-	var items []exported
-	if err := json.Unmarshal([]byte(w.get("/c/c1/items.json").body), &items); err != nil {
+	var out struct {
+		exportHead
+		Items []exported `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(w.get("/c/c1/export.json").body), &out); err != nil {
 		t.Fatal(err)
 	}
-	if len(items) != 2 || items[0].Text != "Hello <b>" || items[1].Agent != "atlas" {
-		t.Errorf("%+v", items)
+	if len(out.Items) != 2 || out.Items[0].Text != "Hello <b>" || out.Items[1].Agent != "atlas" || out.Title != "Edge log store" || out.Parley != exportVersion {
+		t.Errorf("%+v", out)
 	}
 	r := w.get("/c/c1/export.md").want(t, 200)
-	if want := "# Edge log store\n\n## You, 20 November 2026 14:05\n\nHello <b>\n\n## Atlas Research, 20 November 2026 14:05\n\n**Hi**\n"; r.body != want {
+	if want := "# Edge log store\n\n## You, 2026-11-20 14:05\n\nHello <b>\n\n## Atlas Research, 2026-11-20 14:05\n\n**Hi**\n"; r.body != want {
 		t.Errorf("got\n%s", r.body)
 	}
-	w.get("/c/none/items.json").want(t, 404)
+	w.get("/c/none/export.json").want(t, 404)
 }
 
 // shell is a window that remembers what it was told.

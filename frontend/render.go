@@ -3,6 +3,7 @@ package frontend
 import (
 	"bytes"
 	"container/list"
+	"context"
 	"crypto/sha256"
 	"html"
 	"net/url"
@@ -21,12 +22,15 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"parley/frontend/view"
 )
 
 // markdown turns what agents write into HTML. Every block goes through one strict policy; the frames around code and
 // tables are ours and are put on afterwards. It is safe for concurrent use.
 type markdown struct {
 	md     goldmark.Markdown
+	ctx    func() context.Context // with the language to speak
 	policy *bluemonday.Policy
 	cache  *cache[[32]byte]
 }
@@ -36,12 +40,16 @@ const (
 	cachedHTML    = 32 << 20 // how much finished HTML is kept
 )
 
-func newMarkdown() *markdown {
-	m := &markdown{cache: newCache[[32]byte](cachedHTML), policy: policy()}
+// newMarkdown returns one whose own words are in the language of ctx; nil is English.
+func newMarkdown(ctx func() context.Context) *markdown {
+	if ctx == nil {
+		ctx = context.Background
+	}
+	m := &markdown{ctx: ctx, cache: newCache[[32]byte](cachedHTML), policy: policy()}
 	m.md = goldmark.New(
 		goldmark.WithExtensions(
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-			extension.Strikethrough, extension.Linkify, extension.TaskList,
+			extension.Strikethrough, extension.Linkify, extension.TaskList, formulas{},
 		),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 10))),
 	)
@@ -56,11 +64,12 @@ func policy() *bluemonday.Policy {
 		"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "span")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|center|right)$`)).OnElements("th", "td")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^[ksmfcp]$|^host$`)).OnElements("pre", "code", "span")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^[ksmfcpadh]$|^host$`)).OnElements("pre", "code", "span")
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowAttrs("title").OnElements("a")
 	p.AllowAttrs("rel").Matching(regexp.MustCompile(`^noopener noreferrer nofollow$`)).OnElements("a")
 	p.AllowAttrs("target").Matching(regexp.MustCompile(`^_blank$`)).OnElements("a")
+	mathPolicy(p)
 	p.AllowURLSchemes("http", "https", "mailto")
 	p.AllowRelativeURLs(false)
 	p.RequireParseableURLs(true)
@@ -72,7 +81,7 @@ func (m *markdown) HTML(src string) string {
 	if src == "" {
 		return ""
 	}
-	key := sha256.Sum256([]byte(src))
+	key := m.key([]byte(src))
 	if s, ok := m.cache.get(key); ok {
 		return s
 	}
@@ -87,6 +96,31 @@ func (m *markdown) HTML(src string) string {
 	return s
 }
 
+// key is that of a text in the cache, in the language spoken now.
+func (m *markdown) key(src []byte) [32]byte {
+	h := sha256.New()
+	h.Write([]byte(view.Spoken(m.ctx()) + ":"))
+	h.Write(src)
+	return [32]byte(h.Sum(nil))
+}
+
+// mathPolicy allows MathML as our own converter writes it: no links, no styles, no events, nothing that HTML could stand in
+// but text.
+func mathPolicy(p *bluemonday.Policy) {
+	p.AllowElements("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msub", "msup", "msubsup", "munder", "mover", "munderover",
+		"mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd")
+	p.AllowNoAttrs().OnElements("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msub", "msup", "msubsup", "munder", "mover", "munderover",
+		"mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd")
+	yes := regexp.MustCompile(`^(true|false)$`)
+	p.AllowAttrs("display").Matching(regexp.MustCompile(`^(block|inline)$`)).OnElements("math")
+	p.AllowAttrs("mathvariant").Matching(regexp.MustCompile(`^normal$`)).OnElements("mi")
+	p.AllowAttrs("stretchy", "largeop").Matching(yes).OnElements("mo")
+	p.AllowAttrs("accent").Matching(yes).OnElements("mover")
+	p.AllowAttrs("linethickness").Matching(regexp.MustCompile(`^0$`)).OnElements("mfrac")
+	p.AllowAttrs("columnalign").Matching(regexp.MustCompile(`^(left|right) left$`)).OnElements("mtable")
+	p.AllowAttrs("width").Matching(regexp.MustCompile(`^-?[0-9.]{1,6}em$`)).OnElements("mspace")
+}
+
 // block renders one block of the top level. Unless it is final, code has no colours.
 func (m *markdown) block(out *bytes.Buffer, src []byte, n ast.Node, final bool) {
 	switch n := n.(type) {
@@ -97,7 +131,7 @@ func (m *markdown) block(out *bytes.Buffer, src []byte, n ast.Node, final bool) 
 		m.code(out, "", lines(n, src), final)
 		return
 	case *extast.Table:
-		out.WriteString(`<div class="tbl-box" tabindex="0" role="region" aria-label="Table">`)
+		out.WriteString(`<div class="tbl-box" tabindex="0" role="region" aria-label="` + html.EscapeString(view.T(m.ctx(), "Table")) + `">`)
 		m.sane(out, src, n)
 		out.WriteString("</div>\n")
 		return
@@ -116,27 +150,33 @@ func (m *markdown) sane(out *bytes.Buffer, src []byte, n ast.Node) {
 
 // code frames a code block: its language, a button that copies it, and the code, coloured when it is final.
 func (m *markdown) code(out *bytes.Buffer, lang, src string, final bool) {
-	out.WriteString(codeOpen(lang))
+	out.WriteString(m.codeOpen(lang))
 	if final {
 		out.Write(m.policy.SanitizeBytes([]byte(colour(lang, src))))
 	} else {
 		out.WriteString(html.EscapeString(src))
 	}
-	out.WriteString(codeClose)
+	out.WriteString("</code></pre>")
+	if final && strings.EqualFold(lang, "mermaid") && len(src) <= colouredBlock {
+		out.WriteString(`<details class="diagram" data-diagram><summary>` + html.EscapeString(view.T(m.ctx(), "Show the diagram")) + "</summary></details>")
+	}
+	out.WriteString("</figure>\n")
 }
 
-func codeOpen(lang string) string {
-	return `<figure class="code"><header><span class="cut-line">` + html.EscapeString(languageName(lang)) +
-		`</span><span class="push"></span><button class="btn icon quiet" type="button" data-copy aria-label="Copy code" title="Copy code">` +
+func (m *markdown) codeOpen(lang string) string {
+	label := html.EscapeString(view.T(m.ctx(), "Copy code"))
+	return `<figure class="code"><header><span class="cut-line">` + html.EscapeString(m.languageName(lang)) +
+		`</span><span class="push"></span><button class="btn icon quiet" type="button" data-copy aria-label="` + label + `" title="` + label + `">` +
 		`<svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></header><pre tabindex="0"><code>`
 }
 
+// codeClose ends the frame of code that is still open.
 const codeClose = "</code></pre></figure>\n"
 
 // languageName is the name of a language as people write it.
-func languageName(lang string) string {
+func (m *markdown) languageName(lang string) string {
 	if lang == "" {
-		return "Text"
+		return view.T(m.ctx(), "Text")
 	}
 	if l := lexers.Get(lang); l != nil {
 		return l.Config().Name
@@ -147,8 +187,14 @@ func languageName(lang string) string {
 	return lang
 }
 
-// colour marks up code with six classes: keyword, string, number, function, comment, punctuation.
+// colour marks up code with six classes: keyword, string, number, function, comment, punctuation; a diff by its lines.
 func colour(lang, src string) string {
+	switch strings.ToLower(lang) {
+	case "diff", "patch", "udiff":
+		if len(src) <= colouredBlock {
+			return diffLines(src)
+		}
+	}
 	var l chroma.Lexer
 	if lang != "" && len(src) <= colouredBlock {
 		l = lexers.Get(lang)
@@ -169,6 +215,29 @@ func colour(lang, src string) string {
 			continue
 		}
 		b.WriteString(`<span class="` + c + `">` + html.EscapeString(t.Value) + `</span>`)
+	}
+	return b.String()
+}
+
+// diffLines marks up the lines of a diff: added, deleted, and the heads of its hunks.
+func diffLines(src string) string {
+	var b strings.Builder
+	for line := range strings.Lines(src) {
+		class := ""
+		switch {
+		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "),
+			strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+			class = "h"
+		case strings.HasPrefix(line, "+"):
+			class = "a"
+		case strings.HasPrefix(line, "-"):
+			class = "d"
+		}
+		if class == "" {
+			b.WriteString(html.EscapeString(line))
+			continue
+		}
+		b.WriteString(`<span class="` + class + `">` + html.EscapeString(line) + "</span>")
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/frontend/view"
 	"parley/orchestrator"
 )
 
@@ -42,6 +43,8 @@ type room struct {
 	id        func() string
 	tr        transcript
 	title     string
+	pinned    bool
+	queued    string // HTML of what waits to be said
 	itemDirty bool
 	metaDirty bool
 	pulseKey  string
@@ -181,7 +184,8 @@ func (r *room) load(ctx context.Context) (head int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r.title = titleOf(ctx, c)
+	r.title, r.pinned = titleOf(ctx, c), c.Pinned
+	r.queued = draw(ctx, view.QueueList(r.site.queueView(ctx, r.conv)))
 	if head, err = st.Head(ctx); err != nil {
 		return 0, err
 	}

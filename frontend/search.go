@@ -32,6 +32,9 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 		return s.write(w, r, status, view.SearchPage(p, v))
 	}
 	for _, h := range hits {
+		if s.bin.has(h.Item.ConversationID) {
+			continue
+		}
 		id := strconv.FormatInt(h.Item.ID, 10)
 		hit := view.Hit{
 			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id, Title: h.Title, Who: view.T(ctx, "You"),

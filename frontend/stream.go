@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"html"
 	"strings"
 
@@ -96,7 +95,7 @@ func (s *mdStream) finish() string {
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		s.m.block(&s.done, src, n, true)
 	}
-	s.m.cache.put(sha256.Sum256(s.src), s.done.String())
+	s.m.cache.put(s.m.key(s.src), s.done.String())
 	return s.done.String()
 }
 
@@ -180,7 +179,7 @@ func (s *mdStream) drawTail() string {
 }
 
 func (s *mdStream) drawFence(end int) string {
-	open := strings.Replace(codeOpen(s.fence.lang), "<code>", `<code id="`+s.id+`-f">`, 1)
+	open := strings.Replace(s.m.codeOpen(s.fence.lang), "<code>", `<code id="`+s.id+`-f">`, 1)
 	return open + html.EscapeString(string(s.src[s.fence.body:max(end, s.fence.body)])) + codeClose
 }
 

@@ -39,13 +39,13 @@ func stream(m *markdown, src string, size func() int) string {
 
 func TestStreamEqualsWhole(t *testing.T) {
 	t.Parallel()
-	m := newMarkdown()
+	m := newMarkdown(nil)
 	src := longText(20_000)
 	whole := m.HTML(src)
 	for _, size := range []int{1, 7, 100, 1000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
-			got := stream(newMarkdown(), src, func() int { return size })
+			got := stream(newMarkdown(nil), src, func() int { return size })
 			if d := cmp.Diff(whole, got); d != "" {
 				t.Errorf("chunks of %d give another page than the whole (-whole +stream):\n%.2000s", size, d)
 			}
@@ -55,13 +55,13 @@ func TestStreamEqualsWhole(t *testing.T) {
 
 func TestStreamEqualsWholeOfAnything(t *testing.T) {
 	t.Parallel()
-	m := newMarkdown()
+	m := newMarkdown(nil)
 	lines := []string{"# h", "para", "more *text*", "", "", "- a", "  - b", "1. x", "```go", "```", "~~~", "    code", "> q", "|a|b|", "|-|-|", "|1|2|", "---", "===", "<div>", "</div>", "  ", "\tx", "- [x] t", "`c`", "```", "* * *"}
 	rapid.Check(t, func(t *rapid.T) {
 		src := strings.Join(rapid.SliceOfN(rapid.SampledFrom(lines), 0, 30).Draw(t, "lines"), "\n") + rapid.SampledFrom([]string{"", "\n"}).Draw(t, "end")
 		r := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))
 		got := stream(m, src, func() int { return 1 + r.IntN(9) })
-		want := newMarkdown().HTML(src)
+		want := newMarkdown(nil).HTML(src)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("%q (-whole +stream):\n%s", src, d)
 		}
@@ -72,7 +72,7 @@ func TestStreamEqualsWholeOfAnything(t *testing.T) {
 // snapshot shows.
 func TestChangesAddUpToSnapshot(t *testing.T) {
 	t.Parallel()
-	m := newMarkdown()
+	m := newMarkdown(nil)
 	s := &mdStream{m: m, id: "p1"}
 	src := longText(6_000)
 	var blocks, tail string
@@ -97,7 +97,7 @@ func TestChangesAddUpToSnapshot(t *testing.T) {
 
 func TestOpenFenceSendsOnlyNewText(t *testing.T) {
 	t.Parallel()
-	s := &mdStream{m: newMarkdown(), id: "p1"}
+	s := &mdStream{m: newMarkdown(nil), id: "p1"}
 	s.write("Look:\n\n```go\nfirst\n")
 	if c := s.flush(); !strings.Contains(c.blocks, "Look") || !strings.Contains(c.tail, `id="p1-f"`) {
 		t.Fatalf("the fence was not opened: %+v", c)
@@ -123,7 +123,7 @@ func BenchmarkStream200KB(b *testing.B) {
 	src := longText(200_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		stream(newMarkdown(), src, func() int { return 800 })
+		stream(newMarkdown(nil), src, func() int { return 800 })
 	}
 }
 
@@ -131,6 +131,6 @@ func BenchmarkOneFence200KB(b *testing.B) {
 	src := "```go\n" + strings.Repeat("\tif err := f(); err != nil { return err }\n", 5000)
 	b.ReportAllocs()
 	for b.Loop() {
-		stream(newMarkdown(), src, func() int { return 800 })
+		stream(newMarkdown(nil), src, func() int { return 800 })
 	}
 }

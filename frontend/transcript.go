@@ -69,10 +69,14 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	switch it.Kind {
 	case orchestrator.ItemAgent:
 		m.RunID, m.Copy = it.RunID, it.Text
+		m.Branch = branchHref(it)
 		m.Blocks = []view.Block{s.textBlock(ctx, &a2a.Artifact{}, &a2a.Part{}, it.Text, "")}
 	case orchestrator.ItemArtifact:
-		m.RunID = it.RunID
+		m.RunID, m.Branch = it.RunID, branchHref(it)
 		m.Blocks, m.Copy, whole = s.artifactBlocks(ctx, it)
+		if copied(it) {
+			m.RunID = ""
+		}
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(it.Data, &d)
@@ -95,7 +99,8 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 func (s *Site) mine(ctx context.Context, it *orchestrator.Item) view.Mine {
 	var d orchestrator.UserData
 	_ = json.Unmarshal(it.Data, &d)
-	m := view.Mine{ID: itemID(it.ID), Text: it.Text, At: it.At.In(s.now().Location())}
+	m := view.Mine{ID: itemID(it.ID), Text: it.Text, At: it.At.In(s.now().Location()), Branch: branchHref(it)}
+	m.Edit = "/c/" + url.PathEscape(it.ConversationID) + "?edit=" + strconv.FormatInt(it.ID, 10) + "#say"
 	for i, f := range d.Files {
 		t := view.FileTag{Name: f.Filename, Size: view.Bytes(f.Size)}
 		if t.Name == "" {
@@ -124,6 +129,17 @@ func (s *Site) artifactBlocks(ctx context.Context, it *orchestrator.Item) (bs []
 	return s.blocks(ctx, a, partHref(it.RunID, a.ID)), a2a.Text(a.Parts), true
 }
 
+// branchHref is where to post to go on from an item in a new chat.
+func branchHref(it *orchestrator.Item) string {
+	return "/c/" + url.PathEscape(it.ConversationID) + "/branch/" + strconv.FormatInt(it.ID, 10)
+}
+
+// copied reports whether an artifact came from another chat: there is no run here to ask again.
+func copied(it *orchestrator.Item) bool {
+	var d orchestrator.ArtifactData
+	return json.Unmarshal(it.Data, &d) == nil && d.Copied
+}
+
 // partHref returns where the parts of an artifact are served.
 func partHref(run, artifact string) func(int) string {
 	return func(part int) string {
@@ -140,7 +156,10 @@ func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Bloc
 	if d.Took >= 1000 {
 		took = view.T(ctx, "after %s", view.Duration(time.Duration(d.Took)*time.Millisecond))
 	}
-	retry := "/runs/" + url.PathEscape(it.RunID) + "/retry"
+	retry := ""
+	if it.RunID != "" {
+		retry = "/runs/" + url.PathEscape(it.RunID) + "/retry"
+	}
 	switch {
 	case d.Fault != nil:
 		f := view.FaultOf(ctx, d.Fault, retry)

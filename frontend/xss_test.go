@@ -52,9 +52,17 @@ var corpus = []string{
 	`[a]: javascript:canary()` + "\n\n[a]",
 	`[x](https://evil.example/"onmouseover="canary())`,
 	`<https://evil.example/"onmouseover="canary()>`,
+	`$\text{<img src=x onerror=canary()>}$`,
+	`$$\text{</math><script>canary()</script>}$$`,
+	`\(\href{javascript:canary()}{x}\)`,
+	`$\class{x" onclick="canary()}{y}$`,
+	"```diff\n+<script>canary()</script>\n-</code></pre><img src=x onerror=canary()>\n@@ canary\n```",
+	"```mermaid\ngraph TD\nA[<script>canary()</script>] --> B\nclick A \"javascript:canary()\"\n```",
+	`<math><mi xlink:href="javascript:canary()">x</mi></math>`,
+	`<math><annotation-xml encoding="text/html"><img src=x onerror=canary()></annotation-xml></math>`,
 }
 
-var allowedClass = regexp.MustCompile(`^[ksmfcp]$|^host$`)
+var allowedClass = regexp.MustCompile(`^[ksmfcpadh]$|^host$`)
 
 // checkPage reports whatever in a page could run, fetch or submit elsewhere.
 func checkPage(t *testing.T, where, page string) {
@@ -72,8 +80,11 @@ func checkPage(t *testing.T, where, page string) {
 			if !strings.HasPrefix(attr(n, "src"), "/static/") || textOf(n) != "" {
 				t.Errorf("%s: a script: %v", where, n.Attr)
 			}
-		case "style", "iframe", "object", "embed", "base", "math", "noscript":
+		case "style", "iframe", "object", "embed", "base", "noscript":
 			t.Errorf("%s: a <%s>", where, n.Data)
+		case "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mfrac", "msqrt",
+			"mroot", "mtable", "mtr", "mtd":
+			checkMath(t, where, n)
 		case "meta":
 			if attr(n, "http-equiv") != "" {
 				t.Errorf("%s: %v", where, n.Attr)
@@ -97,6 +108,54 @@ func checkPage(t *testing.T, where, page string) {
 	}
 }
 
+// checkMath reports whatever in a formula is not of our own converter.
+func checkMath(t *testing.T, where string, n *html.Node) {
+	t.Helper()
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "display", "mathvariant", "stretchy", "largeop", "accent", "linethickness", "columnalign", "width":
+		default:
+			t.Errorf("%s: <%s %s=%q>", where, n.Data, a.Key, a.Val)
+		}
+	}
+	for c := range n.ChildNodes() {
+		if c.Type == html.ElementNode && c.Namespace != "math" {
+			t.Errorf("%s: <%s> in a formula", where, c.Data)
+		}
+	}
+}
+
+// checkExport reports whatever in an exported file could run or fetch anything.
+func checkExport(t *testing.T, r *reply) {
+	t.Helper()
+	policy := false
+	for n := range r.doc.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		switch n.Data {
+		case "script", "iframe", "object", "embed", "base", "link", "form", "input", "button", "audio", "video", "source":
+			t.Errorf("the file has a <%s>", n.Data)
+		case "meta":
+			policy = policy || attr(n, "http-equiv") == "Content-Security-Policy" && strings.HasPrefix(attr(n, "content"), "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+		case "style":
+			if s := textOf(n); strings.Contains(s, "url(") || strings.Contains(s, "@import") {
+				t.Error("the file's style fetches something")
+			}
+		}
+		for _, a := range n.Attr {
+			v := strings.ToLower(strings.TrimSpace(a.Val))
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "srcdoc" || a.Key == "src" && !strings.HasPrefix(v, "data:image/") ||
+				a.Key == "href" && !goodHref(n, v) {
+				t.Errorf("the file has <%s %s=%q>", n.Data, a.Key, a.Val)
+			}
+		}
+	}
+	if !policy {
+		t.Error("the file does not say that it runs nothing")
+	}
+}
+
 func goodHref(n *html.Node, v string) bool {
 	switch {
 	case strings.HasPrefix(v, "#"), v == "data:,", strings.HasPrefix(v, "/") && !strings.HasPrefix(v, "//"):
@@ -110,7 +169,7 @@ func goodHref(n *html.Node, v string) bool {
 
 func TestMarkdownIsHarmless(t *testing.T) {
 	t.Parallel()
-	m := newMarkdown()
+	m := newMarkdown(nil)
 	for _, s := range corpus {
 		out := m.HTML(s)
 		checkPage(t, s, out)
@@ -143,7 +202,7 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(s)
 	}
 	f.Add(longText(500))
-	m := newMarkdown()
+	m := newMarkdown(nil)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 1<<16 {
 			t.Skip()

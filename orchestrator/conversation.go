@@ -80,6 +80,7 @@ type ArtifactData struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
 	Parts       []PartInfo `json:"parts"`
+	Copied      bool       `json:"copied,omitempty"` // from another chat: its run was never carried out here
 }
 
 // PartInfo describes a part without its bytes.

@@ -71,7 +71,7 @@ func TestHistory(t *testing.T) {
 	if !strings.Contains(first, "m-last") {
 		t.Errorf("the newest message is not on the first page")
 	}
-	if all := s.page(t, "/c/"+id+"/items.json"); strings.Count(all, "m-") < longest() {
+	if all := s.page(t, "/c/"+id+"/export.json"); strings.Count(all, "m-") < longest() {
 		t.Errorf("%d of %d messages came over HTTP", strings.Count(all, "m-"), longest())
 	}
 	if hits := s.page(t, "/search?q=zzunique"); !strings.Contains(hits, "zzunique") {
@@ -79,7 +79,7 @@ func TestHistory(t *testing.T) {
 	}
 
 	s.time(t, "open the long conversation", 200, "/c/"+id)
-	s.time(t, "all of its messages", 20, "/c/"+id+"/items.json")
+	s.time(t, "all of its messages", 20, "/c/"+id+"/export.json")
 	s.time(t, "open a usual conversation", 200, "/c/"+conversationID(3))
 	s.time(t, "the start page", 200, "/")
 	for _, q := range []string{"w40000", "w2000", "w3", "w50 w900", `"w5 w9"`, "w4000", "w1", "東京", "zzunique"} {

@@ -4,6 +4,8 @@ import { live } from "./live";
 import { forms } from "./forms";
 import { composer } from "./composer";
 import { page } from "./page";
+import { palette } from "./palette";
+import { chat } from "./chat";
 import { inbox } from "./inbox";
 import { lists } from "./lists";
 
@@ -11,5 +13,7 @@ page();
 inbox();
 lists();
 forms();
+chat();
 composer();
+palette();
 live();

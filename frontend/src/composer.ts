@@ -7,7 +7,7 @@ export function composer(): void {
 	document.addEventListener("parley:changed", restore);
 	document.addEventListener("keydown", (e) => {
 		// 229 is what WebKit reports while an input method is composing.
-		if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.keyCode === 229) return;
+		if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.keyCode === 229 || e.defaultPrevented) return;
 		const box = e.target as HTMLElement;
 		if (!(box instanceof HTMLTextAreaElement) || !(box.id === "say" || box.dataset.enter !== undefined)) return;
 		e.preventDefault();
@@ -108,6 +108,7 @@ function picked(form: HTMLFormElement): void {
 	const files = [...(form.querySelector<HTMLInputElement>('input[type="file"]')!.files ?? [])];
 	const max = Number(form.querySelector<HTMLInputElement>('input[type="file"]')!.dataset.max);
 	list.hidden = !files.length;
+	form.dispatchEvent(new Event("parley:picked"));
 	list.replaceChildren(...files.map((f, i) => {
 		const li = document.createElement("li");
 		const b = document.createElement("button");

@@ -25,7 +25,7 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 	try {
 		const r = await fetch(form.action, { method: "POST", body, headers: { "Parley-Live": "1" } });
 		if (r.status === 401) return location.reload();
-		if (r.ok) form.dispatchEvent(new Event("parley:sent"));
+		if (r.ok) { form.dispatchEvent(new Event("parley:sent")); form.closest("dialog")?.close(); }
 		if (r.status === 201) return location.assign(r.headers.get("Location") ?? "/");
 		if (r.ok) return;
 		const html = await r.text();

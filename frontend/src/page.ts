@@ -132,11 +132,6 @@ export function titled(title: string): void {
 
 function pressed(e: KeyboardEvent): void {
 	if (e.key === "Escape") byId("side")!.removeAttribute("data-open");
-	if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {
-		e.preventDefault();
-		byId("side")!.toggleAttribute("data-open", true);
-		(byId("q") ?? byId("jump"))?.focus();
-	}
 }
 
 function changed(e: Event): void {
@@ -158,6 +153,7 @@ function framed(e: Event): void {
 	const d = e.target as HTMLDetailsElement;
 	if (!d.open || !d.dataset.frame || d.querySelector("iframe")) return;
 	const f = document.createElement("iframe");
+	if (d.dataset.sandbox !== undefined) f.setAttribute("sandbox", "");
 	f.src = d.dataset.frame;
 	f.title = d.querySelector(".name")?.textContent ?? t("Document");
 	d.append(f);

@@ -75,7 +75,7 @@ func Samples() []Sample {
 		{"pulse-ask", view.PulseRow(view.Pulse{RunID: "r2", State: view.TaskState(ctx, a2a.TaskStateInputRequired), Agent: atlas.Name, AskID: "a1", Last: now}, now)},
 		{"pulse-stopping", view.PulseRow(view.Pulse{RunID: "r3", State: view.Stopping(ctx), Agent: atlas.Name, Since: now.Add(-time.Second), Last: now, Stopping: true}, now)},
 		{"pulse-refused", view.PulseRow(view.Pulse{RunID: "r4", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: atlas.Name, Since: now, Last: now, Refused: "The task cannot be canceled."}, now)},
-		{"composer", view.ComposerBox(view.Composer{Conversation: "c1", To: "atlas", Agents: []view.AgentLink{atlas, quill}, MessageID: "m1", MaxFile: 4 << 20})},
+		{"composer", view.ComposerBox(view.Composer{Conversation: "c1", To: "atlas", Agents: []view.Addressee{{AgentLink: atlas, Takes: "text/plain"}, {AgentLink: quill}}, MessageID: "m1", MaxFile: 4 << 20})},
 	}
 }
 

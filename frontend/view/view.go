@@ -27,6 +27,7 @@ type Page struct {
 	Native  bool   // a window of our own: the server opens links
 	Sick    string // why nothing new can be stored; "" when it can
 	Version string
+	Toast   *Toast
 }
 
 // Place says where in the live stream a page stands, so that its socket goes on from there.
@@ -58,6 +59,7 @@ type ChatGroup struct {
 type ChatLink struct {
 	ID    string
 	Title string
+	Flag  *Flag // of the agent it is addressed to; nil = Auto
 	State orchestrator.ConversationState
 }
 
@@ -93,6 +95,7 @@ type Message struct {
 	Blocks  []Block
 	Copy    string // what Copy takes; "" for no button
 	RunID   string
+	Branch  string // where to post to go on from here in a new chat; "" when it cannot be
 }
 
 // Mine is what the person said.
@@ -102,6 +105,8 @@ type Mine struct {
 	At    time.Time
 	To    string // the name of whom it was said to
 	Files []FileTag
+	Edit  string // where it can be said anew; "" when it cannot be
+	Branch string
 }
 
 // FileTag is a file the person sent.
@@ -125,6 +130,7 @@ const (
 	BlockAudio
 	BlockVideo
 	BlockPDF
+	BlockHTML // a document that is shown in a sandbox when somebody opens it
 	BlockFile // a card to download
 	BlockLink // an address the agent gave
 	BlockGap
@@ -210,12 +216,54 @@ type Pulse struct {
 type Composer struct {
 	Conversation string
 	To           string
-	Agents       []AgentLink
+	Agents       []Addressee
 	MessageID    string
 	Text         string
 	MaxFile      int64
+	MaxFiles     int64  // of all together
+	Branch       string // the item that is said anew, in a new chat
+	Queue        []Waiting
 	Fault        *Fault
 	Sick         bool // nothing can be stored now
+}
+
+// Addressee is an agent that can be written to.
+type Addressee struct {
+	AgentLink
+	Takes string // the media types it takes, as its card says; "" = it does not say
+}
+
+// Waiting is a message that is sent when what goes on has ended.
+type Waiting struct {
+	Text string
+	To   string // whom it goes to, when that is not Auto
+	Href string // where to post to change it
+}
+
+// Toast offers to take back what was just done.
+type Toast struct {
+	Text string
+	Undo string // where to post
+}
+
+// OptionGroup is what can be chosen of one kind, in the palette or below the composer.
+type OptionGroup struct {
+	Name    string
+	Options []Option
+}
+
+// Option is one of them. It opens an address, presses a button of the page, or is put into the composer.
+type Option struct {
+	Name     []orchestrator.Span
+	Detail   string
+	Icon     string
+	Flag     *Flag
+	Kbd      string
+	Href     string
+	Download bool
+	Press    string // the id of a button
+	Insert   string // what becomes of the word that is completed
+	To       string // the agent that the message is then for
 }
 
 // Auto is the choice that leaves the agent to Parley.

@@ -1,0 +1,377 @@
+package frontend
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"parley/a2a"
+	"parley/frontend/view"
+	"parley/orchestrator"
+)
+
+// What a run with a plan shows of each step.
+const (
+	stepText  = 1200 // characters of what came of it
+	stepCalls = 50   // of one step
+	planDepth = 5    // plans within plans
+)
+
+// runBoard draws a run with a plan.
+func (s *Site) runBoard(ctx context.Context, run string, _ url.Values) (*board, error) {
+	if s.opts.Planner == nil {
+		return nil, errNoPage
+	}
+	p, err := s.opts.Planner.Plan(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	b := &board{fixed: []row{
+		s.clocked(ctx, "run-head", p.Began, func(now time.Time) templ.Component { return view.RunHeadBox(s.runHead(ctx, p), now) }),
+		newRow(ctx, "run-graph", view.RunGraph(s.drawGraph(ctx, p.Nodes, func(id string) string { return "#" + stepID(id) }))),
+		newRow(ctx, "run-fall", view.RunFall(s.runBars(ctx, p))),
+		newRow(ctx, "run-arts", view.RunArtifacts(s.runArtifacts(ctx, p))),
+	}}
+	steps := section{id: "run-steps"}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		st := s.step(ctx, p, n, 0)
+		steps.rows = append(steps.rows, s.clocked(ctx, st.ID, n.Began, func(now time.Time) templ.Component { return view.StepItem(st, now) }))
+	}
+	b.sections = []section{steps}
+	return b, nil
+}
+
+// clocked is newRow of something with a clock that goes on by itself in the page: the time alone makes no new version.
+func (s *Site) clocked(ctx context.Context, id string, at time.Time, c func(now time.Time) templ.Component) row {
+	still := newRow(ctx, id, c(at))
+	html := draw(ctx, c(s.now()))
+	return row{id, still.v, strings.Replace(html, `data-v=""`, `data-v="`+still.v+`"`, 1)}
+}
+
+func stepID(node string) string { return "step-" + node }
+
+func (s *Site) runHead(ctx context.Context, p *orchestrator.Plan) view.RunHead {
+	h := view.RunHead{RunID: p.RunID, Name: p.Name, State: view.TaskState(ctx, p.State), Steps: len(p.Nodes), Open: !p.State.Terminal()}
+	h.Again = !h.Open && p.ConversationID != ""
+	if h.Open {
+		h.Since = p.Began
+	} else {
+		h.Took = view.Duration(p.Ended.Sub(p.Began))
+	}
+	for i := range p.Nodes {
+		switch p.Nodes[i].State {
+		case "done", "skipped":
+			h.Done++
+		}
+		if p.Nodes[i].AskID != "" {
+			h.Asking++
+		}
+	}
+	h.Fault = s.planFault(ctx, p.Fault)
+	for name, raw := range p.Outputs {
+		o := view.Output{Name: name}
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			o.HTML = s.md.HTML(text)
+		} else {
+			o.Text = indented(raw)
+		}
+		h.Outputs = append(h.Outputs, o)
+	}
+	slices.SortFunc(h.Outputs, func(a, b view.Output) int { return cmp.Compare(a.Name, b.Name) })
+	return h
+}
+
+func (s *Site) planFault(ctx context.Context, f *orchestrator.Fault) *view.Fault {
+	if f == nil {
+		return nil
+	}
+	v := view.FaultOf(ctx, f)
+	return &v
+}
+
+// indented is JSON as people read it, shortened.
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		b.Reset()
+		b.Write(raw)
+	}
+	return cut(b.String(), 4*stepText)
+}
+
+// step is one step of a plan, with its calls below it when there is more to see than one.
+func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.PlanNode, depth int) view.Step {
+	st := view.Step{
+		ID: stepID(n.ID), Title: titled(n), State: view.StepState(ctx, n), Text: cut(n.Text, stepText),
+		Fault: s.planFault(ctx, n.Fault),
+	}
+	if len(n.Data) > 0 {
+		st.Data = indented(n.Data)
+	}
+	st.Agent = s.nodeSays(ctx, n, &st.Flag)
+	switch {
+	case n.Began.IsZero():
+	case n.Ended.IsZero():
+		st.Since = n.Began
+	default:
+		st.Took = view.Duration(n.Ended.Sub(n.Began))
+	}
+	if n.AskID != "" {
+		st.Ask = "/inbox?ask=" + url.QueryEscape(n.AskID)
+	}
+	if depth == 0 {
+		at := "/runs/" + url.PathEscape(p.RunID) + "/steps/" + url.PathEscape(n.ID)
+		if n.CanStop {
+			st.Stop = at + "/stop"
+		}
+		if n.CanRetry {
+			st.Retry = at + "/retry"
+		}
+	}
+	if n.Round > 1 {
+		st.Detail = view.T(ctx, "round %d", n.Round)
+	}
+	calls := n.Calls[max(0, len(n.Calls)-stepCalls):]
+	if len(calls) == 1 {
+		c := &calls[0]
+		if c.Attempt > 1 {
+			st.Detail = view.T(ctx, "attempt %d", c.Attempt)
+		}
+		st.Links = s.callLinks(ctx, c)
+		if c.Planned {
+			st.Kids = s.nested(ctx, c.RunID, depth)
+		}
+		return st
+	}
+	for i := range calls {
+		st.Kids = append(st.Kids, s.call(ctx, &calls[i], depth))
+	}
+	return st
+}
+
+// call is one call of a step that has several.
+func (s *Site) call(ctx context.Context, c *orchestrator.PlanCall, depth int) view.Step {
+	st := view.Step{State: view.TaskState(ctx, c.State), Fault: s.planFault(ctx, c.Fault), Links: s.callLinks(ctx, c)}
+	if c.AgentID != "" {
+		l := s.people.link(ctx, c.AgentID)
+		st.Flag, st.Agent = &l.Flag, l.Name
+	}
+	var says []string
+	switch {
+	case c.Item < 0:
+		st.Title = view.T(ctx, "Undo")
+	default:
+		st.Title = view.T(ctx, "Item %d", c.Item+1)
+	}
+	if c.Round > 1 {
+		says = append(says, view.T(ctx, "round %d", c.Round))
+	}
+	if c.Attempt > 1 {
+		says = append(says, view.T(ctx, "attempt %d", c.Attempt))
+	}
+	if c.Fallback {
+		says = append(says, view.T(ctx, "in place of another"))
+	}
+	st.Detail = strings.Join(says, ", ")
+	if c.Ended.IsZero() {
+		st.Since = c.Began
+	} else {
+		st.Took = view.Duration(c.Ended.Sub(c.Began))
+	}
+	if c.Planned {
+		st.Kids = s.nested(ctx, c.RunID, depth)
+	}
+	return st
+}
+
+// nested are the steps of a plan within a plan.
+func (s *Site) nested(ctx context.Context, run string, depth int) []view.Step {
+	if depth+1 >= planDepth {
+		return nil
+	}
+	p, err := s.opts.Planner.Plan(ctx, run)
+	if err != nil {
+		return nil // it is not there yet, or not any more: the step that it belongs to says how it stands
+	}
+	var kids []view.Step
+	for i := range p.Nodes {
+		kids = append(kids, s.step(ctx, p, &p.Nodes[i], depth+1))
+	}
+	return kids
+}
+
+func (s *Site) callLinks(ctx context.Context, c *orchestrator.PlanCall) []view.Link {
+	return []view.Link{
+		{Label: view.T(ctx, "Task"), Href: "/tasks/" + url.PathEscape(c.RunID)},
+		{Label: view.T(ctx, "Wire"), Href: "/wire?run=" + url.QueryEscape(c.RunID)},
+	}
+}
+
+// runBars draws the run in time.
+func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan) view.Bars {
+	end := p.Ended
+	if end.IsZero() {
+		// It grows in steps, so that what nothing happened in is not drawn again and again.
+		end = s.now().Truncate(time.Second).Add(time.Second)
+	}
+	whole := end.Sub(p.Began)
+	if whole <= 0 || p.Began.IsZero() {
+		return view.Bars{}
+	}
+	at := func(t time.Time) float64 { return 100 * float64(t.Sub(p.Began)) / float64(whole) }
+	var b view.Bars
+	for i := range 4 {
+		b.Marks = append(b.Marks, view.BarMark{X: float64(i) * 30, Text: spent(whole * time.Duration(i) * 3 / 10)})
+	}
+	var in, out int64
+	var cost float64
+	currency, told := "", 0
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		for j := range n.Calls {
+			if u := n.Calls[j].Usage; u != nil {
+				in, out, cost, currency, told = in+u.InputTokens, out+u.OutputTokens, cost+u.Cost, cmp.Or(currency, u.Currency), told+1
+			}
+		}
+		if n.Began.IsZero() {
+			continue
+		}
+		state := view.StepState(ctx, n)
+		to := n.Ended
+		if to.IsZero() {
+			to = end
+		}
+		l := view.BarLine{Title: titled(n), Took: spent(to.Sub(n.Began))}
+		first := n.Began
+		if len(n.Calls) > 0 && n.Calls[0].Began.After(n.Began.Add(whole/100)) { // it waited for a yes
+			first = n.Calls[0].Began
+			l.Parts = append(l.Parts, view.BarPart{X: at(n.Began), W: at(first) - at(n.Began), Class: "is-ask", Word: view.T(ctx, "Needs you")})
+		}
+		l.Parts = append(l.Parts, view.BarPart{X: at(first), W: max(at(to)-at(first), 0.6), Class: state.Class, Word: state.Word})
+		b.Lines = append(b.Lines, l)
+	}
+	if in+out > 0 {
+		b.Usage = view.Tn(ctx, told, "%d call reported %d tokens", "%d calls reported %d tokens", in+out)
+	}
+	if cost > 0 {
+		b.Usage = strings.TrimSpace(b.Usage + " " + strconv.FormatFloat(cost, 'f', -1, 64) + " " + currency)
+	}
+	return b
+}
+
+// spent is a time that something took, with tenths while they matter.
+func spent(d time.Duration) string {
+	if d < 10*time.Second {
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	}
+	return view.Duration(d)
+}
+
+func (s *Site) runArtifacts(ctx context.Context, p *orchestrator.Plan) []view.RunArtifact {
+	var as []view.RunArtifact
+	for i := range p.Nodes {
+		for j := range p.Nodes[i].Calls {
+			c := &p.Nodes[i].Calls[j]
+			for _, a := range c.Artifacts {
+				for k, part := range a.Parts {
+					as = append(as, view.RunArtifact{
+						Name:   cmp.Or(part.Filename, a.Name, view.T(ctx, "Part %d", k+1)),
+						Detail: cmp.Or(part.MediaType, part.Kind), Step: titled(&p.Nodes[i]),
+						Href: "/runs/" + url.PathEscape(c.RunID) + "/artifacts/" + url.PathEscape(a.ArtifactID) + "/" + strconv.Itoa(k),
+					})
+				}
+			}
+		}
+	}
+	return as
+}
+
+// runView is a run for a page or a panel.
+func (s *Site) runView(ctx context.Context, run string) (view.Run, error) {
+	b, err := s.runBoard(ctx, run, nil)
+	if err != nil {
+		return view.Run{}, err
+	}
+	row, err := s.store.Run(ctx, run)
+	if err != nil {
+		return view.Run{}, err
+	}
+	v := view.Run{ID: run, Title: s.taskTitle(ctx, row), Wire: "/wire?run=" + url.QueryEscape(run), Parts: view.RunParts{
+		Head: b.find("run-head"), Graph: b.find("run-graph"), Steps: b.find("run-steps"), Fall: b.find("run-fall"), Arts: b.find("run-arts"),
+	}}
+	if row.ConversationID != "" {
+		v.Chat = "/c/" + url.PathEscape(row.ConversationID)
+	}
+	return v, nil
+}
+
+// runPage is the page of a run with a plan.
+func (s *Site) runPage(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.runView(r.Context(), r.PathValue("id"))
+	if errors.Is(err, orchestrator.ErrNotFound) { // it has no plan: all there is stands on its task's page
+		http.Redirect(w, r, "/tasks/"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.write(w, r, http.StatusOK, view.RunPage(s.page(r, v.Title, view.Side{Section: "tasks"}), v))
+}
+
+// stopStep and retryStep steer one step of a plan.
+func (s *Site) stopStep(w http.ResponseWriter, r *http.Request) error {
+	return s.steerStep(w, r, orchestrator.Planner.StopStep)
+}
+
+func (s *Site) retryStep(w http.ResponseWriter, r *http.Request) error {
+	return s.steerStep(w, r, orchestrator.Planner.RetryStep)
+}
+
+func (s *Site) steerStep(w http.ResponseWriter, r *http.Request, f func(orchestrator.Planner, context.Context, string, string) error) error {
+	if s.opts.Planner == nil {
+		return errNoPage
+	}
+	if err := f(s.opts.Planner, r.Context(), r.PathValue("id"), r.PathValue("step")); err != nil {
+		return err
+	}
+	return done(w, r, "/runs/"+url.PathEscape(r.PathValue("id")))
+}
+
+// planOf returns the newest run of a conversation that has a plan, "" when none has, by its newest items.
+func (s *Site) planOf(ctx context.Context, conversation string, items []*orchestrator.Item) string {
+	if s.opts.Planner == nil {
+		return ""
+	}
+	var runs []string
+	if open, err := s.store.RunsOf(ctx, conversation); err == nil {
+		for _, r := range slices.Backward(open) {
+			runs = append(runs, r.ID)
+		}
+	}
+	for _, it := range slices.Backward(items) {
+		if it.RunID != "" && !slices.Contains(runs, it.RunID) && len(runs) < 8 {
+			runs = append(runs, it.RunID)
+		}
+	}
+	for _, run := range runs {
+		if row, err := s.store.Run(ctx, run); err != nil || row.Scope != orchestrator.OwnAgent || row.State == a2a.TaskStateUnspecified {
+			continue
+		}
+		if _, err := s.opts.Planner.Plan(ctx, run); err == nil {
+			return run
+		}
+	}
+	return ""
+}
