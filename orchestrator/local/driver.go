@@ -239,6 +239,9 @@ func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault
 
 // revive takes up a run whose events could not be stored or read, once they can be again.
 func (d *Driver) revive(id string, cause error) {
+	if d.news.forgot(id) {
+		return
+	}
 	d.log.Error("a run stands still until its events can be stored and read", "run", id, "err", cause)
 	d.start(func() {
 		for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {

@@ -19,6 +19,24 @@ import (
 type news struct {
 	mu    sync.Mutex
 	boxes map[string][]heard // by run; there is one while somebody sees to it
+	gone  map[string]bool    // runs that are erased: they hear nothing more
+}
+
+// forget makes a run hear nothing more.
+func (n *news) forget(run string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.gone == nil {
+		n.gone = map[string]bool{}
+	}
+	n.gone[run] = true
+}
+
+// forgot reports whether a run is to be left alone.
+func (n *news) forgot(run string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.gone[run]
 }
 
 // heard is what is known anew of a call: where it stands, or that it ended.
@@ -153,6 +171,9 @@ func (d *Driver) deliver(run string) {
 
 // hear takes news of calls into a run with a plan, and carries it on.
 func (d *Driver) hear(ctx context.Context, id string, box []heard) error {
+	if d.news.forgot(id) {
+		return nil
+	}
 	r, err := d.open(ctx, id)
 	if err != nil {
 		return err

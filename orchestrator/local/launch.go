@@ -118,6 +118,34 @@ func (t *Tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest
 	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
 }
 
+// retryCall tries a call of a plan again: its step, while the plan goes on, else the whole plan. It returns nil for a run
+// that is no call.
+func (d *Driver) retryCall(ctx context.Context, row *orchestrator.Run) (*orchestrator.Run, error) {
+	id, ok := strings.CutPrefix(row.Scope, stepScope)
+	if !ok {
+		return nil, nil
+	}
+	p, err := d.Plan(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Ended.IsZero() {
+		return d.Retry(ctx, id)
+	}
+	for i := range p.Nodes {
+		for j := range p.Nodes[i].Calls {
+			if p.Nodes[i].Calls[j].RunID != row.ID {
+				continue
+			}
+			if err := d.RetryStep(ctx, id, p.Nodes[i].ID); err != nil {
+				return nil, err
+			}
+			return d.store.Run(ctx, id)
+		}
+	}
+	return nil, orchestrator.ErrNotFound
+}
+
 // relaunch begins an ended run with a plan anew.
 func (d *Driver) relaunch(ctx context.Context, r *run, chat *orchestrator.Conversation, m *a2a.Message) (*orchestrator.Run, error) {
 	r.mu.Lock()

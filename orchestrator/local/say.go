@@ -77,6 +77,9 @@ func (d *Driver) Retry(ctx context.Context, id string) (*orchestrator.Run, error
 	if row.ConversationID == "" || row.Principal != orchestrator.LocalPrincipal {
 		return nil, orchestrator.ErrNotFound
 	}
+	if run, err := d.retryCall(ctx, row); run != nil || err != nil {
+		return run, err
+	}
 	r, err := d.peek(ctx, id)
 	if err != nil {
 		return nil, err

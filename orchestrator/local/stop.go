@@ -166,23 +166,33 @@ var errForgotten = errors.New("the run was forgotten")
 // Forget lets go of the runs of a conversation that is about to be erased: their agents are asked to cancel, whatever
 // they say to it, and when it returns nothing more of the runs is stored. A run that cannot be read is not going on.
 func (d *Driver) Forget(ctx context.Context, conversation string) error {
-	runs, err := d.store.RunsOf(ctx, conversation)
-	if err != nil {
-		return err
-	}
-	for _, row := range runs {
-		r, err := d.open(ctx, row.ID)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for seen := map[string]bool{}; ; {
+		runs, err := d.store.RunsOf(ctx, conversation)
 		if err != nil {
-			d.log.Warn("a run that is to be erased cannot be read", "run", row.ID, "err", err)
-			continue
+			return err
 		}
-		r.forget()
-		d.release(r)
+		more := false // a plan may have begun calls since they were listed; forgotten, it begins none
+		for _, row := range runs {
+			if seen[row.ID] {
+				continue
+			}
+			seen[row.ID], more = true, true
+			d.news.forget(row.ID)
+			r, err := d.open(ctx, row.ID)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				d.log.Warn("a run that is to be erased cannot be read", "run", row.ID, "err", err)
+				continue
+			}
+			r.forget()
+			d.release(r)
+		}
+		if !more {
+			return nil
+		}
 	}
-	return nil
 }
 
 func (r *run) forget() {
@@ -205,6 +215,7 @@ func (r *run) forget() {
 	}
 	r.kill(errForgotten)
 	r.d.evict(r)
+	r.d.unkeep(r)
 	r.d.recount(r.row.ID, r.row.Principal, countsNot)
 	working, through := r.working, r.through
 	r.mu.Unlock()

@@ -104,6 +104,9 @@ func (d *Driver) wakeDue(runs []string) {
 
 // due tells a run that a time has come.
 func (d *Driver) due(ctx context.Context, id string) error {
+	if d.news.forgot(id) {
+		return nil
+	}
 	r, err := d.open(ctx, id)
 	if err != nil {
 		return err

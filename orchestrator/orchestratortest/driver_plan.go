@@ -31,6 +31,8 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"Steered", planSteered},
 		{"Uses", planUses},
 		{"Again", planAgain},
+		{"AgainACall", planAgainACall},
+		{"Forget", planForget},
 		{"Timer", planTimer},
 		{"Found", planFound},
 		{"Follow", planFollow},
@@ -555,6 +557,61 @@ func planAgain(w *world) {
 	if n := w.step(again.ID, "a"); n.Text != "now 42" || again.ConversationID != run.ConversationID {
 		w.Errorf("%+v", n)
 	}
+}
+
+func planAgainACall(w *world) {
+	bad := w.add("bad", func(x *Turn) { x.Status(a2a.TaskStateFailed) })
+	slow := w.add("slow", waits(nil))
+	run := w.launch("\n  - {id: a, agent: bad, message: go, on-error: skip}\n  - {id: b, agent: slow, message: go}\n")
+	w.eventually("one has failed", func() bool { return w.states(run.ID) == "a=failed b=running" && len(slow.Tasks()) == 1 })
+	bad.Plays(echoes("now "))
+	call := w.step(run.ID, "a").Calls[0].RunID
+	again, err := w.driver.Retry(w.ctx, call)
+	w.must(err)
+	if again.ID != run.ID {
+		w.Errorf("another run was begun: %+v", again)
+	}
+	w.eventually("it is done", func() bool { return w.states(run.ID) == "a=done b=running" })
+	w.must(w.driver.Stop(w.ctx, run.ID))
+	w.reaches(run.ID, a2a.TaskStateCanceled)
+	anew, err := w.driver.Retry(w.ctx, call)
+	w.must(err)
+	if anew.ID == run.ID || anew.Scope != run.Scope {
+		w.Errorf("%+v", anew)
+	}
+	w.must(w.driver.Stop(w.ctx, anew.ID))
+	w.reaches(anew.ID, a2a.TaskStateCanceled)
+}
+
+// forgetter is a driver that lets go of what is about to be erased.
+type forgetter interface {
+	Forget(ctx ctx, conversation string) error
+}
+
+func planForget(w *world) {
+	f, ok := w.driver.(forgetter)
+	if !ok {
+		w.Skip("the driver erases nothing")
+	}
+	gate := make(chan struct{})
+	w.add("slow", func(x *Turn) {
+		x.Status(a2a.TaskStateWorking)
+		<-gate
+		x.Status(a2a.TaskStateCompleted)
+	})
+	next := w.add("next", echoes(""))
+	run := w.launch("\n  - {id: a, agent: slow, message: go}\n  - {id: b, needs: a, agent: next, message: go}\n")
+	w.eventually("it goes on", func() bool { return w.step(run.ID, "a").Calls[0].State == a2a.TaskStateWorking })
+	w.must(f.Forget(w.ctx, run.ConversationID))
+	before := len(w.events(run.ID))
+	close(gate)
+	w.agents.Wait()
+	w.must(w.driver.Close(w.ctx))
+	if after := len(w.events(run.ID)); after != before || len(next.Sent()) != 0 {
+		w.Errorf("%d events were stored after it was forgotten, %d messages sent", after-before, len(next.Sent()))
+	}
+	w.store = w.newStore(w)
+	w.start()
 }
 
 func planTimer(w *world) {

@@ -184,7 +184,7 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 			return removed, err
 		}
 		runs, err := db.expire(ctx, before, expirePage, `SELECT key FROM runs WHERE conversation IS NULL AND open = 0
-			AND updated < ?`,
+			AND updated < ? AND NOT (scope LIKE 'step/%' AND EXISTS (SELECT 1 FROM runs p WHERE p.id = substr(runs.scope, 6) AND p.open = 1))`,
 			func(_ *conn, keys []int64) (conversations, runs []int64, err error) { return nil, keys, nil })
 		removed += runs
 		if err != nil {
