@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sees to it that what a task needs beyond Go, gcc and make is there.
 #
-#   build/deps.sh browser|window|peers|packages|all
+#   build/deps.sh browser|window|peers|packages|postgres|all
 #
 # Says nothing when it is. Otherwise installs Debian packages when it may (root, apt), else prints what to install and
 # fails.
@@ -44,10 +44,15 @@ packages() {
 	command_needs python3 python3
 }
 
+# The server's programs are not on the path: Debian keeps several versions beside one another.
+postgres() {
+	compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command_needs initdb postgresql
+}
+
 case "${1:-all}" in
-browser | window | peers | packages) "$1" ;;
-all) browser && window && peers && packages ;;
-*) echo "usage: $0 browser|window|peers|packages|all" >&2 && exit 2 ;;
+browser | window | peers | packages | postgres) "$1" ;;
+all) browser && window && peers && packages && postgres ;;
+*) echo "usage: $0 browser|window|peers|packages|postgres|all" >&2 && exit 2 ;;
 esac
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"math/rand/v2"
 	"net"
 	"net/url"
