@@ -25,7 +25,7 @@ type batch struct {
 	items   []*orchestrator.Item // as the caller has them, and
 	given   []int64              // the IDs they were given
 	changes []orchestrator.Change
-	claim   string // the run that it claims: what follows it may go by that
+	claim   string // the run that it claims
 	size    int    // in bytes, about
 	fault   error  // it cannot be written
 }

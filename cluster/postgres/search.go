@@ -18,8 +18,8 @@ const (
 	rankedOf    = 1000 // the newest hits among which the best are found
 )
 
-// What a tsvector holds at most. Beyond its places a text is long: what is asked of it in a row is looked for in the text
-// itself. Beyond its size, which takes some hundred thousand different words, a text is not searched.
+// What a tsvector holds at most. Beyond its places, and with longer words, a text is long: what is asked of it is looked
+// for in the text itself, too. Beyond its size, which takes some hundred thousand different words, a text is not searched.
 const (
 	lastPlace   = 1<<14 - 1
 	mostPlaces  = 255 // of one word
@@ -36,6 +36,7 @@ func vector(s string) (v string, long bool) {
 	for w := range words.Of(norm.NFC.String(text(s))) {
 		place++
 		word := short(w.Text)
+		long = long || len(word) < len(w.Text)
 		at, known := places[word]
 		if !known {
 			if size += len(word) + 4; size > vectorBytes {

@@ -195,9 +195,6 @@ func groupSize(ops []*op) int {
 		if bytes += o.batch.size; i > 0 && (i == groupOps || bytes > groupBytes) {
 			return i
 		}
-		if o.batch.claim != "" {
-			return i + 1
-		}
 	}
 	return len(ops)
 }
