@@ -87,6 +87,9 @@ func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.app.hooks.receiver.ServeHTTP(w, r)
 		return
 	}
+	if t := orchestrator.ReadTrace(r.Header.Get("Traceparent")); t != "" {
+		r = r.WithContext(orchestrator.WithTrace(r.Context(), t))
+	}
 	p.auth.ServeHTTP(w, r)
 }
 

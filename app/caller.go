@@ -69,6 +69,7 @@ func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 		HTTP: c.egress.Client(egress.Policy{
 			Agent: id, HeaderTime: headerTime,
 			Credentials: func(ctx context.Context) ([]egress.Bound, error) { return c.creds.of(ctx, id) },
+			Trace:       func(ctx context.Context) string { return orchestrator.OriginOf(ctx).Trace.Parent() },
 		}),
 		Logger: c.log, Tap: c.tap, Peer: id, Verdict: verdict, Override: override, Hook: c.hook(g),
 		Learned: func(v a2aclient.Verdict) {

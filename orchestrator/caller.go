@@ -39,6 +39,7 @@ type Origin struct {
 	Principal      string
 	RunID          string
 	ConversationID string // "" outside conversations
+	Trace          Trace  // sent with each call
 }
 
 type originKey struct{}

@@ -21,6 +21,9 @@ type Policy struct {
 	// Credentials are asked for before each request and attached below the client, so that they are in no request, error
 	// or record above it. One whose origin is not the request's, exactly, is left out.
 	Credentials func(ctx context.Context) ([]Bound, error)
+
+	// Trace returns the traceparent header of a request (W3C Trace Context); "", or no function: none.
+	Trace func(ctx context.Context) string
 }
 
 // Content is what a response is expected to hold.

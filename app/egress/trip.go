@@ -75,6 +75,14 @@ func (t *trip) send(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
+	if t.policy.Trace != nil {
+		if parent := t.policy.Trace(ctx); parent != "" {
+			if out.Header = out.Header.Clone(); out.Header == nil {
+				out.Header = http.Header{}
+			}
+			out.Header.Set("Traceparent", parent)
+		}
+	}
 	resp, err := way.RoundTrip(out)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && r.Context().Err() == nil {

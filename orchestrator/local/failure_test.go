@@ -169,7 +169,9 @@ func TestForgetCancelsForTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone()
-	want := orchestrator.Origin{Principal: orchestrator.LocalPrincipal, RunID: run.ID, ConversationID: run.ConversationID}
+	want := orchestrator.Origin{
+		Principal: orchestrator.LocalPrincipal, RunID: run.ID, ConversationID: run.ConversationID, Trace: orchestrator.TraceOfRun(run.ID),
+	}
 	if got := <-seen; got != want {
 		t.Errorf("canceled on behalf of %+v, want %+v", got, want)
 	}

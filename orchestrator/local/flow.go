@@ -53,6 +53,8 @@ type stored struct {
 	Plan  bool   `json:"plan,omitempty"`
 	Key   string `json:"key,omitempty"`
 	Hops  int    `json:"hops,omitempty"`
+
+	Trace orchestrator.Trace `json:"trace,omitempty"`
 }
 
 func newFlow(hops int) *flow {
@@ -73,7 +75,7 @@ func (r *run) recall(row *orchestrator.Run) error {
 	if err := json.Unmarshal(row.Engine, &s); err != nil {
 		return err
 	}
-	r.key = s.Key
+	r.key, r.trace = s.Key, s.Trace
 	if s.Plan {
 		r.flow = newFlow(s.Hops)
 		r.flow.Rules, r.hops = s.Rules, s.Hops
@@ -83,7 +85,7 @@ func (r *run) recall(row *orchestrator.Run) error {
 
 // stored is recall's other half.
 func (r *run) stored() json.RawMessage {
-	s := stored{Rules: engine.Rules, Key: r.key}
+	s := stored{Rules: engine.Rules, Key: r.key, Trace: r.trace}
 	if r.flow != nil {
 		s.Plan, s.Hops = true, r.flow.hops
 	}

@@ -203,7 +203,7 @@ func (c *change) child(id, to string) *change {
 	r := c.r
 	k := r.d.newRun(id)
 	k.mu.Lock()
-	k.parent, k.hops = r.row.ID, r.hops
+	k.parent, k.hops, k.trace = r.row.ID, r.hops, r.traced()
 	k.row = orchestrator.Run{
 		ID: id, Scope: stepScope + r.row.ID, Principal: r.row.Principal, ConversationID: r.row.ConversationID,
 		ContextID: r.row.ContextID, To: to, State: a2a.TaskStateSubmitted, Created: c.at, Updated: c.at,

@@ -44,6 +44,7 @@ type run struct {
 	parent    string              // the run that this one is a call of; "" for all others
 	key       string              // what its agents' contexts are kept under; "" = as its conversation or caller says
 	told      a2a.TaskState       // what the parent knows
+	trace     orchestrator.Trace  // that it came with, or the plan's
 	asked     *a2a.Message        // the message the run is for, as its caller sent it
 	intent    *engine.Sending     // the newest
 	message   *a2a.Message        // what it sends

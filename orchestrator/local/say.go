@@ -182,6 +182,9 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 	r.row.Engine, r.row.Workflow = r.state.Stored(), b.workflow
 	r.asked, r.config, r.hops, r.fresh = b.message, b.config, b.hops+1, b.fresh
 	r.owner = owner(b.principal, b.scope)
+	if r.trace = orchestrator.TraceOf(ctx); r.trace != "" {
+		r.row.Engine = r.stored()
+	}
 	receipt.RunID = r.row.ID
 
 	r.mu.Lock()

@@ -120,8 +120,16 @@ func (r *run) work() {
 // calling is the context in which agents are called: it says on whose behalf. r.mu is held.
 func (r *run) calling() context.Context {
 	return orchestrator.WithOrigin(r.ctx, orchestrator.Origin{
-		Principal: r.row.Principal, RunID: r.row.ID, ConversationID: r.row.ConversationID,
+		Principal: r.row.Principal, RunID: r.row.ID, ConversationID: r.row.ConversationID, Trace: r.traced(),
 	})
+}
+
+// traced is the trace that the run belongs to. One behind the gateway has that of its caller or none.
+func (r *run) traced() orchestrator.Trace {
+	if r.trace == "" && (r.conversation() || r.flow != nil) {
+		r.trace = orchestrator.TraceOfRun(r.row.ID)
+	}
+	return r.trace
 }
 
 // Each of the following is called with r.mu held and gives it up while it waits. The error it returns means that the run
