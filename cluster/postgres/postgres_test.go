@@ -15,6 +15,10 @@ import (
 var server *postgrestest.Server
 
 func TestMain(m *testing.M) {
+	if address := os.Getenv(otherProcess); address != "" {
+		other(address)
+		return
+	}
 	os.Exit(func() int {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -25,9 +25,10 @@ import (
 
 // Server is a server that runs.
 type Server struct {
-	dir string
-	bin string
-	as  *syscall.Credential // whom it runs as; nil = us
+	dir      string
+	bin      string
+	settings []string
+	as       *syscall.Credential // whom it runs as; nil = us
 
 	mu      sync.Mutex
 	process *os.Process
@@ -37,9 +38,10 @@ type Server struct {
 // ErrMissing says that there is no PostgreSQL on this machine.
 var ErrMissing = errors.New("PostgreSQL is not installed: build/deps.sh postgres")
 
-// Start makes a server and starts it. It must be closed.
-func Start(ctx context.Context) (_ *Server, err error) {
-	s := &Server{}
+// Start makes a server and starts it. It must be closed. Settings are like "fsync=on", which is off otherwise: nobody
+// pulls the plug of the machine in a test.
+func Start(ctx context.Context, settings ...string) (_ *Server, err error) {
+	s := &Server{settings: append([]string{"fsync=off", "max_connections=400", "shared_buffers=64MB", "log_min_messages=warning"}, settings...)}
 	if s.bin, err = programs(); err != nil {
 		return nil, err
 	}
@@ -118,9 +120,11 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	// What is durable does not matter here: nobody pulls the plug of the machine.
-	cmd := s.command(context.WithoutCancel(ctx), "postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off",
-		"-c", "max_connections=400", "-c", "shared_buffers=64MB", "-c", "log_min_messages=warning")
+	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
+	for _, set := range s.settings {
+		args = append(args, "-c", set)
+	}
+	cmd := s.command(context.WithoutCancel(ctx), "postgres", args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return err
