@@ -87,6 +87,10 @@ func (p *a2aPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.app.hooks.receiver.ServeHTTP(w, r)
 		return
 	}
+	if p.app.publisher.off.Load() && r.URL.Path != jwksPath && !strings.HasPrefix(r.URL.Path, "/files/") {
+		refuseCall(w, r, http.StatusNotFound, "This agent is not published.")
+		return
+	}
 	if t := orchestrator.ReadTrace(r.Header.Get("Traceparent")); t != "" {
 		r = r.WithContext(orchestrator.WithTrace(r.Context(), t))
 	}

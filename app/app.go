@@ -74,6 +74,7 @@ type App struct {
 	stop     context.CancelFunc // of the background work
 
 	background context.Context // ends with Close
+	publisher  *publisher
 }
 
 // Ready says where a serving program is found.
@@ -174,6 +175,9 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		},
 	})
 	a.store.erasing = a.driver.Forget
+	if a.publisher, err = newPublisher(ctx, a); err != nil {
+		return nil, err
+	}
 	a.library = newLibrary(a.store)
 	a.runner = &runner{a.driver, a.library}
 	if a.push, err = a.newPush(); err != nil {

@@ -15,3 +15,11 @@ func (a *App) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 func (a *App) Agent(ctx context.Context, id string) (*orchestrator.Agent, error) {
 	return a.store.Storage.Agent(ctx, id)
 }
+
+// Publisher serves the program as an agent.
+func (a *App) Publisher() orchestrator.Publisher { return a.publisher }
+
+// ListTasks returns tasks as they are stored.
+func (a *App) ListTasks(ctx context.Context, q orchestrator.TaskQuery) ([]*orchestrator.Run, error) {
+	return a.store.ListTasks(ctx, q)
+}

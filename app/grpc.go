@@ -74,6 +74,9 @@ func (p *a2aPlane) enter(ctx context.Context, g *guard.Guard, md metadata.MD) (p
 	if host := md[":authority"]; len(host) != 1 || !g.Answers(host[0], from.LocalAddr) {
 		return "", nil, a2a.Errorf(a2a.KindForbidden, "This program does not answer to that name.")
 	}
+	if p.app.publisher.off.Load() {
+		return "", nil, a2a.Errorf(a2a.KindUnavailable, "This agent is not published.")
+	}
 	if p.app.cfg.OpenA2A {
 		if len(md["origin"]) > 0 || len(md["sec-fetch-site"]) > 0 {
 			return "", nil, a2a.Errorf(a2a.KindForbidden, "Web pages cannot call this.")

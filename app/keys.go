@@ -139,6 +139,17 @@ func (k *keys) JWT(claims map[string]any) (string, error) {
 	return k.key.JWT(claims)
 }
 
+// fingerprint names the key as people compare it; "" when there is none.
+func (k *keys) fingerprint() string {
+	k.open()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.key == nil {
+		return ""
+	}
+	return sign.Fingerprint(k.key.ID())
+}
+
 // ServeHTTP publishes the public key.
 func (k *keys) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

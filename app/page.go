@@ -31,6 +31,7 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Shell:       a.cfg.Shell,
 		Handle:      a.cfg.Pages,
 		Inspector:   inspector{a},
+		Publisher:   a.publisher,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	})
 	return nil

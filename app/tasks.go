@@ -22,6 +22,9 @@ type allowed struct {
 	runTasks
 	readOnly func(principal string) bool
 
+	// pass returns nil once a caller may begin tasks at all; nil: every one may.
+	pass func(ctx context.Context, principal string) error
+
 	// launch reads what workflow a message asks for; nil where the agent is not our own.
 	launch func(ctx context.Context, principal string, r *a2a.SendRequest) (*orchestrator.Launch, error)
 }
@@ -29,6 +32,11 @@ type allowed struct {
 func (a allowed) Start(ctx context.Context, principal string, r *a2a.SendRequest) (a2aserver.Started, error) {
 	if a.readOnly(principal) {
 		return a2aserver.Started{}, errReadOnlyToken
+	}
+	if a.pass != nil {
+		if err := a.pass(ctx, principal); err != nil {
+			return a2aserver.Started{}, err
+		}
 	}
 	if a.launch != nil {
 		switch l, err := a.launch(ctx, principal, r); {

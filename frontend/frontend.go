@@ -34,6 +34,7 @@ type Options struct {
 	Demo        bool                     // demo agents are at hand: the welcome offers them
 	Inspector   orchestrator.Inspector   // nil: what it does is not offered
 	Now         func() time.Time         // nil = time.Now
+	Publisher   orchestrator.Publisher   // nil: the page of our own agent is not there
 	Linger      time.Duration            // how long a conversation stays followed without a window; 0 = 30 s
 	Handle      map[string]http.Handler  // further patterns, such as the storybook's while developing
 }
@@ -46,14 +47,15 @@ type Site struct {
 	runner   orchestrator.Runner
 	registry orchestrator.Registry
 
-	log    *slog.Logger
-	opts   Options
-	now    func() time.Time
-	md     *markdown
-	assets *assets
-	people *directory
-	pages  *cache[string] // finished articles by item
-	found  *previews      // cards that were previewed and not yet approved
+	log     *slog.Logger
+	opts    Options
+	now     func() time.Time
+	md      *markdown
+	assets  *assets
+	people  *directory
+	pages   *cache[string] // finished articles by item
+	found   *previews      // cards that were previewed and not yet approved
+	secrets secrets        // tokens that were made and not yet shown
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc

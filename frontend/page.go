@@ -243,7 +243,7 @@ func (s *Site) sick(ctx context.Context) string {
 
 // side reads the bar of chats and agents.
 func (s *Site) side(ctx context.Context, now time.Time) (view.Side, error) {
-	var side view.Side
+	side := view.Side{Serves: s.opts.Publisher != nil}
 	cs, err := s.store.ListConversations(ctx, "", sideChats+1)
 	if err != nil {
 		return side, err

@@ -59,6 +59,7 @@ func (s *Site) routes() http.Handler {
 	page("POST /agents/{id}/credential", s.setCredential)
 	page("POST /agents/{id}/speaks", s.setSpeaks)
 	s.keeperRoutes(page)
+	s.myAgentRoutes(page)
 
 	page("GET /connect", s.connectPage)
 	page("POST /connect", s.preview)

@@ -47,6 +47,7 @@ type Side struct {
 	Agents  []AgentLink
 	Asking  int       // asks that wait for the person
 	Open    []AskHint // those asks
+	Serves  bool      // Parley is an agent too
 }
 
 // ChatGroup is the chats of a day.
