@@ -207,7 +207,7 @@ func (f *feed) begin(after int64, entries []*a2a.Entry) (_ []*a2a.Entry, began i
 	if err != nil {
 		return nil, 0, err
 	}
-	replied := false
+	replied := t.Status.State.Interrupted() // not every log has the reply itself
 	for len(entries) > 0 && entries[0].Seq > seq {
 		event, err := entries[0].Event()
 		if err != nil {
