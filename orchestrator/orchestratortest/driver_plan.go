@@ -40,6 +40,7 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"CallerAsks", planCallerAsks},
 		{"CrashAnywhere", planCrashAnywhere},
 		{"CrashOnAnswer", planCrashOnAnswer},
+		{"CrashSeeded", planCrashSeeded},
 	})
 }
 

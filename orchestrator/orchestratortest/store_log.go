@@ -318,10 +318,13 @@ func storeChanges(t *testing.T, open OpenStore) {
 			Agents:        []*orchestrator.Agent{{ID: "a"}},
 			Runs:          []*orchestrator.Run{{ID: "r", ConversationID: "c"}},
 			Asks:          []*orchestrator.Ask{{ID: "k", RunID: "r", ConversationID: "c"}},
+			Tokens:        []*orchestrator.Token{{ID: "t"}},
+			Settings:      map[string]string{"s": "1"},
 		})
 	}
 	storeHinted(t, s, rows, []orchestrator.Change{
 		{ConversationID: "c"}, {AgentID: "a"}, {RunID: "r", ConversationID: "c"}, {AskID: "k", RunID: "r", ConversationID: "c"},
+		{TokenID: "t"}, {Setting: "s"},
 	})
 	storeHinted(t, s, func() {
 		rows()

@@ -33,6 +33,7 @@ func TestShared(t *testing.T, open OpenStore) {
 		{"Fence", sharedFence},
 		{"Erase", sharedErase},
 		{"OpenCount", sharedOpenCount},
+		{"Tokens", sharedTokens},
 		{"Conversation", sharedConversation},
 	}
 	for _, tt := range tests {
@@ -215,10 +216,13 @@ func sharedChanges(t *testing.T, a, b orchestrator.Store) {
 			Runs:          []*orchestrator.Run{{ID: "r", ConversationID: "c"}},
 			Asks:          []*orchestrator.Ask{{ID: "k", RunID: "r", ConversationID: "c"}},
 			Workflows:     []*orchestrator.Workflow{{ID: "w"}},
+			Tokens:        []*orchestrator.Token{{ID: "t"}},
+			Settings:      map[string]string{"s": "1"},
 		})
 	}
 	storeHinted(t, b, rows, []orchestrator.Change{
 		{ConversationID: "c"}, {AgentID: "a"}, {RunID: "r", ConversationID: "c"}, {AskID: "k", RunID: "r", ConversationID: "c"}, {WorkflowID: "w"},
+		{TokenID: "t"}, {Setting: "s"},
 	})
 	storeHinted(t, b, func() {
 		rows()
@@ -444,6 +448,22 @@ func sharedErase(t *testing.T, a, b orchestrator.Store) {
 	head, err := a.Head(t.Context())
 	if events := storeCollect(t, a.ReadRun(t.Context(), "rlater", 0)); err != nil || len(events) != 2 || events[1].Seq != head || head != 6 {
 		t.Errorf("events %v behind the erase, head %d, %v", events, head, err)
+	}
+}
+
+// sharedTokens: a token that one revoked stays revoked, whatever the other, who did not know, stores of its use.
+func sharedTokens(t *testing.T, a, b orchestrator.Store) {
+	known := orchestrator.Token{ID: "t", Hash: [32]byte{1}, Created: storeTime(1)}
+	storeWrite(t, a, &orchestrator.Batch{Tokens: []*orchestrator.Token{&known}})
+	revoked, used := known, known
+	revoked.Revoked, used.Used = storeTime(2), storeTime(3)
+	storeWrite(t, a, &orchestrator.Batch{Tokens: []*orchestrator.Token{&revoked}})
+	storeWrite(t, b, &orchestrator.Batch{Tokens: []*orchestrator.Token{&used}})
+	storeWrite(t, a, &orchestrator.Batch{Tokens: []*orchestrator.Token{&revoked}})
+	revoked.Used = used.Used
+	got, err := b.Token(t.Context(), known.Hash)
+	if d := cmp.Diff(&revoked, got); d != "" || err != nil {
+		t.Errorf("token: %v (-want +got):\n%s", err, d)
 	}
 }
 
