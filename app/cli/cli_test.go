@@ -158,6 +158,7 @@ func TestScripts(t *testing.T) {
 				})
 			},
 			"certified": certified,
+			"endpoint":  endpoint(t),
 			// serving waits until a program serves the data directory.
 			"serving": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 0 {

@@ -159,7 +159,7 @@ func (e *Endpoint) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	e.mu.Unlock()
 	if answer == nil {
-		e.t.Errorf("the model was asked more often than it was to be: %s", body)
+		e.t.Errorf("the model was asked more often than it was to be, at last: %s", req.Last())
 		answer = Status(http.StatusTeapot, `{"error":"no more"}`)
 	}
 	answer(w, req)
