@@ -85,7 +85,10 @@ func (w *world) play(file string, kills []int) (outputs string, effects int) {
 	}
 	one.start()
 	for id, script := range map[string]Script{"one": echoes("1:"), "two": echoes("2:"), "asker": asks(a2a.TaskStateInputRequired, "Which?"), "flaky": flaky} {
-		one.add(id, acts.once(script))
+		agent := one.add(id, acts.once(script))
+		if len(kills) > 0 && kills[0]%2 == 0 {
+			agent.Blind() // what was on its way is not found, and goes out once more
+		}
 		one.register(id, func(a *orchestrator.Agent) { a.Idempotent = true })
 	}
 	kill := func() <-chan struct{} {
