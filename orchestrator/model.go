@@ -33,7 +33,7 @@ type Model struct {
 	On    bool   `json:"on"`              // it plans; otherwise the cards of the agents are matched
 	Key   bool   `json:"key"`             // a key is kept for the URL's origin
 	Kept  string `json:"kept"`            // a sentence on how keys are kept
-	Fault *Fault `json:"fault,omitempty"` // what the last decision met with; nil: nothing, or none was asked for
+	Fault *Fault `json:"modelFault,omitempty"` // what the last decision met with; nil: nothing, or none was asked for
 }
 
 // ModelChange is what is to be different. A nil field stays as it is. A key that is kept is forgotten when the URL's
