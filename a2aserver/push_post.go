@@ -195,7 +195,7 @@ func (s *PushSender) Test(ctx context.Context, task, registration string) (statu
 	defer t.leave()
 	client := *way.HTTP
 	client.CheckRedirect = stay
-	a := f.post(&client, time.Now().UnixMilli(), body) // a number of its own: a receiver takes no delivery twice
+	a := f.post(&client, time.Now().UnixNano(), body) // a number of its own: a receiver takes no delivery twice
 	if a.ok() {
 		return a.status, nil
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,8 +170,11 @@ func (i inspector) testHook(ctx context.Context, k *ourHook) (int, error) {
 	}
 	ctx, done := context.WithTimeout(ctx, 15*time.Second)
 	defer done()
-	now := &a2a.Task{ID: k.TaskID, Status: a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: time.Now()}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.url, bytes.NewReader(a2a.MarshalEvent(now)))
+	hint, err := json.Marshal(map[string]string{"eventType": "test", "taskId": cmp.Or(k.TaskID, "test")})
+	if err != nil {
+		return 0, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.url, bytes.NewReader(hint))
 	if err != nil {
 		return 0, err
 	}

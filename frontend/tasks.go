@@ -152,7 +152,7 @@ func (s *Site) taskTitle(ctx context.Context, r *orchestrator.Run) string {
 		break // what begins a task stands at its beginning
 	}
 	if title == "" {
-		return view.T(ctx, "Task %s", cut(r.ID, 8))
+		return view.T(ctx, "Task %s", clip(r.ID, 8))
 	}
 	s.titles.put(r.ID, title)
 	return title
@@ -211,7 +211,7 @@ func (s *Site) cancelTasks(w http.ResponseWriter, r *http.Request) error {
 	for _, id := range runs {
 		if err := s.cancelTask(ctx, id); err != nil {
 			_, f := faultOf(ctx, err)
-			failed = append(failed, cut(id, 8)+": "+view.Tv(ctx, f.What))
+			failed = append(failed, clip(id, 8)+": "+view.Tv(ctx, f.What))
 			last = err
 		}
 	}

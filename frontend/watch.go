@@ -108,7 +108,7 @@ func (s *Site) watchBoard(ctx context.Context, agent, task string) (*board, erro
 		AtAgent: agent, Watching: k.following, CanWatch: !k.ended,
 	}
 	d.State = view.State{Class: "is-wait", Icon: "s-wait", Word: view.T(ctx, "Not known yet")}
-	d.Title = view.T(ctx, "Task %s at %s", cut(task, 12), who.Name)
+	d.Title = view.T(ctx, "Task %s at %s", clip(task, 12), who.Name)
 	if k.fault != nil {
 		d.Fault = view.FaultOf(ctx, k.fault, "")
 	}
@@ -168,7 +168,7 @@ func (s *Site) tasksAtPage(w http.ResponseWriter, r *http.Request, agent string)
 	for _, t := range tasks {
 		row := view.TaskRow{
 			ID: t.ID, State: view.TaskState(ctx, t.Status.State), Href: "/tasks/at/" + url.PathEscape(agent) + "/" + url.PathEscape(t.ID),
-			Title: view.T(ctx, "Task %s", cut(t.ID, 8)),
+			Title: view.T(ctx, "Task %s", clip(t.ID, 8)),
 		}
 		for _, m := range t.History {
 			if text := firstLine(messageText(&m)); text != "" {

@@ -252,15 +252,15 @@ func (s *Site) wireFilter(ctx context.Context, q url.Values) view.WireFilter {
 		f.Clear = append(f.Clear, view.WireChip{Name: shown, Href: wireAddress(q, name, "", "before", "", "id", "", "show", "")})
 	}
 	if f.Task != "" {
-		clear("task", view.T(ctx, "task %s", cut(f.Task, 8)))
+		clear("task", view.T(ctx, "task %s", clip(f.Task, 8)))
 	}
 	if f.Run != "" {
-		clear("run", view.T(ctx, "run %s", cut(f.Run, 8)))
+		clear("run", view.T(ctx, "run %s", clip(f.Run, 8)))
 	}
 	return f
 }
 
-func cut(s string, n int) string {
+func clip(s string, n int) string {
 	if len(s) > n {
 		return s[:n]
 	}
