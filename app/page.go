@@ -32,6 +32,8 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Handle:      a.cfg.Pages,
 		Inspector:   inspector{a},
 		Publisher:   a.publisher,
+		Planner:     a.driver,
+		Library:     a.library,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	})
 	return nil

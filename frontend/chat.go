@@ -146,6 +146,9 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 		v.To = s.people.link(ctx, c.To).Name
 	}
 	v.Flags = s.flags(ctx, items)
+	if err := s.chatPanel(ctx, &p, &v, items, r.FormValue("run")); err != nil {
+		return err
+	}
 	p.Live = view.Place{Conversation: id, Last: tr.last}
 	if before > 0 {
 		// An older page: it is not continued by what happens now.

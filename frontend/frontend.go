@@ -32,6 +32,8 @@ type Options struct {
 	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
 	Fleeting    bool                     // credentials are kept in memory only: the forms for them say so
 	Demo        bool                     // demo agents are at hand: the welcome offers them
+	Planner     orchestrator.Planner     // nil: no run has a plan
+	Library     orchestrator.Library     // nil: no workflows are kept
 	Inspector   orchestrator.Inspector   // nil: what it does is not offered
 	Now         func() time.Time         // nil = time.Now
 	Publisher   orchestrator.Publisher   // nil: the page of our own agent is not there
@@ -103,7 +105,7 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	s.bin = &bin{site: s}
 	s.lobby = newLobby(s)
 	s.queue = newQueue(s)
-	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard, "/tasks": s.tasksBoard, "/wire": s.wireBoard})
+	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard, "/tasks": s.tasksBoard, "/wire": s.wireBoard, "/runs": s.runBoard, "/workflows": s.workflowsBoard})
 	s.mux = s.routes()
 	s.wg.Go(s.lobby.run)
 	s.wg.Go(s.boards.run)

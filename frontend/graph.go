@@ -48,9 +48,9 @@ func (s *Site) drawGraph(ctx context.Context, nodes []orchestrator.PlanNode, hre
 				n := &nodes[i]
 				v := &g.Nodes[i]
 				*v = view.GraphNode{X: x, Y: y, W: width, H: nodeHeight, State: view.StepState(ctx, n), Href: href(n.ID)}
-				v.Title = cut(titled(n), (width-36)/6)
+				v.Title = shorten(titled(n), (width-36)/6)
 				v.Full = titled(n)
-				v.Sub = cut(s.nodeSays(ctx, n, &v.Flag), (width-36)/5)
+				v.Sub = shorten(s.nodeSays(ctx, n, &v.Flag), (width-36)/5)
 				at[n.ID] = v
 				words = append(words, titled(n))
 				x += width + nodeGap
@@ -144,8 +144,8 @@ func (s *Site) nodeSays(ctx context.Context, n *orchestrator.PlanNode, f **view.
 	return says
 }
 
-// cut shortens a text to n characters.
-func cut(text string, n int) string {
+// shorten cuts a text to n characters.
+func shorten(text string, n int) string {
 	if n = max(n, 4); utf8.RuneCountInString(text) <= n {
 		return text
 	}

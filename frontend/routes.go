@@ -33,6 +33,19 @@ func (s *Site) routes() http.Handler {
 	page("GET /runs/{id}/artifacts/{artifact}/{part}", s.artifactFile)
 	page("GET /runs/{id}/files/{n}", s.saidFile)
 
+	page("GET /runs/{id}", s.runPage)
+	page("POST /runs/{id}/steps/{step}/stop", s.stopStep)
+	page("POST /runs/{id}/steps/{step}/retry", s.retryStep)
+
+	page("GET /workflows", s.workflowsPage)
+	page("GET /workflows/new", s.newWorkflow)
+	page("POST /workflows/check", s.checkWorkflow)
+	page("GET /workflows/{id}", s.workflowPage)
+	page("GET /workflows/{id}/compare", s.compareRuns)
+	page("POST /workflows/{id}", s.saveWorkflow)
+	page("POST /workflows/{id}/run", s.runWorkflow)
+	page("POST /workflows/{id}/remove", s.removeWorkflow)
+
 	page("POST /asks/{id}", s.answer)
 	page("GET /asks/{id}/links/{n}", s.askLink)
 

@@ -78,7 +78,7 @@ func (s *Site) runHead(ctx context.Context, p *orchestrator.Plan) view.RunHead {
 			h.Asking++
 		}
 	}
-	h.Fault = s.planFault(ctx, p.Fault)
+	h.Fault = planFault(ctx, p.Fault)
 	for name, raw := range p.Outputs {
 		o := view.Output{Name: name}
 		var text string
@@ -93,12 +93,11 @@ func (s *Site) runHead(ctx context.Context, p *orchestrator.Plan) view.RunHead {
 	return h
 }
 
-func (s *Site) planFault(ctx context.Context, f *orchestrator.Fault) *view.Fault {
+func planFault(ctx context.Context, f *orchestrator.Fault) *view.Fault {
 	if f == nil {
 		return nil
 	}
-	v := view.FaultOf(ctx, f)
-	return &v
+	return view.FaultOf(ctx, f, "")
 }
 
 // indented is JSON as people read it, shortened.
@@ -108,14 +107,14 @@ func indented(raw json.RawMessage) string {
 		b.Reset()
 		b.Write(raw)
 	}
-	return cut(b.String(), 4*stepText)
+	return shorten(b.String(), 4*stepText)
 }
 
 // step is one step of a plan, with its calls below it when there is more to see than one.
 func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.PlanNode, depth int) view.Step {
 	st := view.Step{
-		ID: stepID(n.ID), Title: titled(n), State: view.StepState(ctx, n), Text: cut(n.Text, stepText),
-		Fault: s.planFault(ctx, n.Fault),
+		ID: stepID(n.ID), Title: titled(n), State: view.StepState(ctx, n), Text: shorten(n.Text, stepText),
+		Fault: planFault(ctx, n.Fault),
 	}
 	if len(n.Data) > 0 {
 		st.Data = indented(n.Data)
@@ -163,7 +162,7 @@ func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.P
 
 // call is one call of a step that has several.
 func (s *Site) call(ctx context.Context, c *orchestrator.PlanCall, depth int) view.Step {
-	st := view.Step{State: view.TaskState(ctx, c.State), Fault: s.planFault(ctx, c.Fault), Links: s.callLinks(ctx, c)}
+	st := view.Step{State: view.TaskState(ctx, c.State), Fault: planFault(ctx, c.Fault), Links: s.callLinks(ctx, c)}
 	if c.AgentID != "" {
 		l := s.people.link(ctx, c.AgentID)
 		st.Flag, st.Agent = &l.Flag, l.Name
@@ -285,15 +284,27 @@ func (s *Site) runArtifacts(ctx context.Context, p *orchestrator.Plan) []view.Ru
 		for j := range p.Nodes[i].Calls {
 			c := &p.Nodes[i].Calls[j]
 			for _, a := range c.Artifacts {
-				for k, part := range a.Parts {
-					as = append(as, view.RunArtifact{
-						Name:   cmp.Or(part.Filename, a.Name, view.T(ctx, "Part %d", k+1)),
-						Detail: cmp.Or(part.MediaType, part.Kind), Step: titled(&p.Nodes[i]),
-						Href: "/runs/" + url.PathEscape(c.RunID) + "/artifacts/" + url.PathEscape(a.ArtifactID) + "/" + strconv.Itoa(k),
-					})
-				}
+				as = append(as, s.runArtifact(ctx, c.RunID, &a, titled(&p.Nodes[i]))...)
 			}
 		}
+	}
+	return as
+}
+
+// runArtifact lists the files of an artifact. A text that came in pieces is one thing, and is read with its task.
+func (s *Site) runArtifact(ctx context.Context, run string, a *orchestrator.ArtifactData, step string) []view.RunArtifact {
+	text := len(a.Parts) > 1 && !slices.ContainsFunc(a.Parts, func(p orchestrator.PartInfo) bool { return p.Kind != "text" || p.Filename != "" })
+	if text {
+		return []view.RunArtifact{{
+			Name: cmp.Or(a.Name, view.T(ctx, "Text")), Detail: cmp.Or(a.Parts[0].MediaType, "text"), Step: step, Href: "/tasks/" + url.PathEscape(run),
+		}}
+	}
+	var as []view.RunArtifact
+	for k, part := range a.Parts {
+		as = append(as, view.RunArtifact{
+			Name: cmp.Or(part.Filename, a.Name, view.T(ctx, "Part %d", k+1)), Detail: cmp.Or(part.MediaType, part.Kind), Step: step,
+			Href: "/runs/" + url.PathEscape(run) + "/artifacts/" + url.PathEscape(a.ArtifactID) + "/" + strconv.Itoa(k),
+		})
 	}
 	return as
 }
@@ -374,4 +385,30 @@ func (s *Site) planOf(ctx context.Context, conversation string, items []*orchest
 		}
 	}
 	return ""
+}
+
+// chatPanel opens the panel of a run beside its chat, where one was asked for, and says how it is opened and closed.
+func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items []*orchestrator.Item, run string) error {
+	at := "/c/" + url.PathEscape(v.ID)
+	if run == "" {
+		if run = s.planOf(ctx, v.ID, items); run != "" {
+			v.Panel = at + "?run=" + url.QueryEscape(run)
+		}
+		return nil
+	}
+	v.Panel = at
+	row, err := s.store.Run(ctx, run)
+	if err != nil || row.ConversationID != v.ID {
+		return err
+	}
+	panel, err := s.runView(ctx, run)
+	if errors.Is(err, orchestrator.ErrNotFound) || errors.Is(err, errNoPage) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	panel.Chat, v.Opened = at, true
+	p.Panel = draw(ctx, view.RunPanel(panel))
+	return nil
 }

@@ -8,10 +8,12 @@ import { palette } from "./palette";
 import { chat } from "./chat";
 import { inbox } from "./inbox";
 import { lists } from "./lists";
+import { workflow } from "./workflow";
 
 page();
 inbox();
 lists();
+workflow();
 forms();
 chat();
 composer();

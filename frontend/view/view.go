@@ -28,6 +28,7 @@ type Page struct {
 	Sick    string // why nothing new can be stored; "" when it can
 	Version string
 	Toast   *Toast
+	Panel   string // HTML of what stands beside the page; "" = nothing
 }
 
 // Place says where in the live stream a page stands, so that its socket goes on from there.
