@@ -30,8 +30,8 @@ import (
 	"parley/app/guard"
 	"parley/app/vault"
 	"parley/frontend"
+	"parley/orchestrator"
 	"parley/orchestrator/local"
-	"parley/orchestrator/sqlite"
 )
 
 // App is the running program.
@@ -104,6 +104,9 @@ func (r *Ready) String() string {
 	return s
 }
 
+// ReadyWorker is the ready line of a process that only carries runs on.
+func ReadyWorker(data string) string { return "ready worker data=" + escaped(data) }
+
 // linkLife is how long a one-time link can be used.
 const linkLife = 10 * time.Minute
 
@@ -134,7 +137,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if err := a.checkPage(); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, a.data, &sqlite.Options{Logger: a.log})
+	db, err := cfg.openStore(ctx, a.data, a.log)
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +145,11 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if err := a.store.load(ctx); err != nil {
 		return nil, err
 	}
-	if a.vault, err = vault.Open(ctx, a.data, &vault.Options{Passphrase: vault.NewSecret(cfg.Passphrase), Keyring: cfg.Keyring, Logger: a.log}); err != nil {
-		a.log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
-		a.vault = vault.InMemory()
+	if _, ok := db.(orchestrator.Shared); cfg.Host != nil && !ok {
+		return nil, errors.New("runs can be carried on by other processes only where all of them have one store")
+	}
+	if a.vault, err = cfg.openVault(ctx, a.data, a.log); err != nil {
+		return nil, err
 	}
 	a.keys = newKeys(a.data, a.vault, a.log)
 	a.tokens = newTokens(a.store, cfg.EnvToken)
@@ -168,8 +173,8 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 		kept: newKept(), suspects: make(chan string, 64),
 	}
 	a.caller.learned, a.caller.heard = a.registry.learned, a.registry.heard
-	a.driver = local.New(a.store, a.caller, &local.Options{
-		Log: a.log, Decider: &a.model.planner,
+	a.driver = local.New(a.store.ofDriver(), a.caller, &local.Options{
+		Log: a.log, Host: cfg.Host, Decider: &a.model.planner,
 		MayName: func(ctx context.Context, principal, agent string) bool {
 			return a.forCaller(ctx, principal, agent) != nil
 		},
@@ -188,8 +193,15 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 
 	a.background, a.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go a.expire(a.background)
+	go a.store.watch(a.background)
+	if cfg.Secrets != "" {
+		go creds.watch(a.background, a.log)
+	}
 	return a, nil
 }
+
+// Driver is what carries runs out. A process that only carries runs on, for a Host, opens an App and does not Serve.
+func (a *App) Driver() *local.Driver { return a.driver }
 
 // Serve opens the listeners, takes up what was left open, and returns when all of it is ready.
 func (a *App) Serve(ctx context.Context) (*Ready, error) {

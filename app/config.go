@@ -8,11 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"parley/a2aserver"
 	"parley/app/vault"
 	"parley/frontend"
+	"parley/orchestrator/local"
+	"parley/orchestrator/sqlite"
 )
 
 // Config says how the program runs. Data is required.
@@ -37,8 +40,45 @@ type Config struct {
 	Demo       DemoAgents    // nil: no demo agents
 	Debug      string        // loopback address for profiles; "" = none
 
+	// Store opens what everything is kept in; nil: SQLite in the data directory. One that other processes write, too, is an
+	// orchestrator.Shared.
+	Store func(ctx context.Context, dir string, log *slog.Logger) (Storage, error)
+
+	// Host has runs carried on by whichever process it picks, see local.Host; nil: by this one. The Store is shared then.
+	Host local.Host
+
+	// Secrets is the directory of the vault where several processes share one, locked with Passphrase; "" = one of our own
+	// in Data.
+	Secrets string
+
 	Shell frontend.Shell          // of the window; nil in a browser
 	Pages map[string]http.Handler // more pages, by pattern, for development
+}
+
+// openStore opens what everything is kept in.
+func (c *Config) openStore(ctx context.Context, dir string, log *slog.Logger) (Storage, error) {
+	if c.Store != nil {
+		return c.Store(ctx, dir, log)
+	}
+	return sqlite.Open(ctx, dir, &sqlite.Options{Logger: log})
+}
+
+// openVault opens the vault. One of our own that cannot be opened is done without for now.
+func (c *Config) openVault(ctx context.Context, dir string, log *slog.Logger) (*vault.Vault, error) {
+	o := &vault.Options{Passphrase: vault.NewSecret(c.Passphrase), Keyring: c.Keyring, Logger: log}
+	if c.Secrets != "" {
+		o.Shared = true
+		if err := os.MkdirAll(c.Secrets, 0o700); err != nil {
+			return nil, fmt.Errorf("make the directory of the shared credentials: %w", err)
+		}
+		return vault.Open(ctx, c.Secrets, o)
+	}
+	v, err := vault.Open(ctx, dir, o)
+	if err != nil {
+		log.Warn("stored credentials cannot be used now; new ones are kept in memory only", "err", err)
+		v = vault.InMemory()
+	}
+	return v, nil
 }
 
 // The default addresses. On a machine where one is taken the next free port is.

@@ -31,9 +31,12 @@ const (
 )
 
 // Main runs the program with args (without the program's name) and returns its exit code. The first end of ctx asks a
-// server to drain.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// server to drain. A program that is built with more than this one brings an Edition.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, editions ...*Edition) int {
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	if len(editions) > 0 {
+		e.edition = editions[0]
+	}
 	root := e.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -62,6 +65,8 @@ type env struct {
 	data    string // --data
 	json    bool   // --json
 	verbose bool
+
+	edition *Edition // nil for the program as it is
 }
 
 // codedError ends the program with an exit code of its own.
@@ -93,6 +98,7 @@ func (e *env) root() *cobra.Command {
 		e.workflowCmd(), e.modelCmd(), e.loginCmd(), e.doctorCmd(), e.versionCmd(),
 	)
 	e.launch(root)
+	e.extend(root)
 	return root
 }
 
@@ -158,7 +164,7 @@ func (e *env) control(ctx context.Context) (*app.Control, func(), error) {
 		return c, func() {}, nil
 	}
 	quiet := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	a, err := app.Open(ctx, &app.Config{Data: dir, Version: version(), Passphrase: os.Getenv("PARLEY_PASSPHRASE"), Logger: quiet})
+	a, err := e.open(ctx, &app.Config{Data: dir, Version: version(), Passphrase: os.Getenv("PARLEY_PASSPHRASE"), Logger: quiet})
 	if errors.Is(err, app.ErrRunning) { // it started in between
 		c, err := app.Dial(ctx, dir)
 		return c, func() {}, err

@@ -108,7 +108,7 @@ func (e *env) serveCmd() *cobra.Command {
 func (e *env) serve(ctx context.Context, cfg *app.Config, show func(context.Context, *app.Ready) error) error {
 	ctx, stop := notify(ctx)
 	defer stop()
-	a, err := app.Open(ctx, cfg)
+	a, err := e.open(ctx, cfg)
 	if errors.Is(err, app.ErrRunning) {
 		return e.alreadyRunning(ctx, cfg.Data)
 	}

@@ -110,6 +110,16 @@ func Open(ctx context.Context, dir string, o *Options) (*Vault, error) {
 	}
 	v := &Vault{path: filepath.Join(dir, secretsFile)}
 	var err error
+	if opts.Shared {
+		if opts.Passphrase.Reveal() == "" {
+			return nil, &Error{Kind: Locked, Message: "Credentials that several processes share are locked with a passphrase. Give it."}
+		}
+		v.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+		if err := v.lock.Lock(); err != nil { // so that one process makes the key, and the others find it
+			return nil, &Error{Kind: Damaged, Message: "The directory of the shared credentials cannot be used.", Err: err}
+		}
+		defer v.lock.Unlock()
+	}
 	if v.kind, v.key, err = openKey(ctx, dir, &opts); err != nil {
 		return nil, err
 	}
@@ -118,8 +128,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Vault, error) {
 	} else if v.secrets, err = v.read(); err != nil {
 		return nil, err
 	}
-	if opts.Shared && v.kind != Memory {
-		v.lock = flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	if v.lock != nil {
 		v.seen, _ = os.Stat(v.path)
 	}
 	opts.Logger.InfoContext(ctx, v.kind.String())
