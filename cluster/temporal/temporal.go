@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -90,3 +91,6 @@ func Log(l *slog.Logger) log.Logger {
 type quiet struct{ log.Logger }
 
 func (q quiet) Info(msg string, keyvals ...any) { q.Debug(msg, keyvals...) }
+
+// Identity names this process to Temporal, and nothing of the machine it is on.
+func Identity() string { return "parley/" + uuid.NewString() }
