@@ -28,11 +28,11 @@ const (
 
 // Model is what is set up.
 type Model struct {
-	URL   string `json:"url"`             // of an OpenAI-compatible API, with its version: http://127.0.0.1:11434/v1
-	Name  string `json:"name"`            // as the endpoint calls it
-	On    bool   `json:"on"`              // it plans; otherwise the cards of the agents are matched
-	Key   bool   `json:"key"`             // a key is kept for the URL's origin
-	Kept  string `json:"kept"`            // a sentence on how keys are kept
+	URL   string `json:"url"`                  // of an OpenAI-compatible API, with its version: http://127.0.0.1:11434/v1
+	Name  string `json:"name"`                 // as the endpoint calls it
+	On    bool   `json:"on"`                   // it plans; otherwise the cards of the agents are matched
+	Key   bool   `json:"key"`                  // a key is kept for the URL's origin
+	Kept  string `json:"kept"`                 // a sentence on how keys are kept
 	Fault *Fault `json:"modelFault,omitempty"` // what the last decision met with; nil: nothing, or none was asked for
 }
 
