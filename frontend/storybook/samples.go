@@ -44,7 +44,7 @@ func state(s a2a.TaskState) *view.State {
 // Samples returns every component in the states worth looking at.
 func Samples() []Sample {
 	asked := now.Add(-time.Minute)
-	return []Sample{
+	return append(inspectSamples(), []Sample{
 		{"side", view.SideList(side())},
 		{"side-empty", view.SideList(view.Side{})},
 		{"said", view.Said(view.Mine{ID: "i1", Text: "Compare three embedded stores.\nOn a real board, please.", At: now, Files: []view.FileTag{{Name: "fleet-profile.csv", Size: "4 KB", Href: "/runs/r1/files/0"}}})},
@@ -76,7 +76,7 @@ func Samples() []Sample {
 		{"pulse-stopping", view.PulseRow(view.Pulse{RunID: "r3", State: view.Stopping(ctx), Agent: atlas.Name, Since: now.Add(-time.Second), Last: now, Stopping: true}, now)},
 		{"pulse-refused", view.PulseRow(view.Pulse{RunID: "r4", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: atlas.Name, Since: now, Last: now, Refused: "The task cannot be canceled."}, now)},
 		{"composer", view.ComposerBox(view.Composer{Conversation: "c1", To: "atlas", Agents: []view.Addressee{{AgentLink: atlas, Takes: "text/plain"}, {AgentLink: quill}}, MessageID: "m1", MaxFile: 4 << 20})},
-	}
+	}...)
 }
 
 func message(b view.Block) templ.Component {
