@@ -179,7 +179,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 			return a.forCaller(ctx, principal, agent) != nil
 		},
 	})
-	a.store.erasing = a.driver.Forget
+	a.store.erasing, a.store.changed = a.driver.Forget, a.othersChanged
 	if a.publisher, err = newPublisher(ctx, a); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"parley/a2a"
 	"parley/a2a/wire"
@@ -27,6 +28,9 @@ type store struct {
 
 	// erasing lets go of what goes on in a conversation, before it is erased.
 	erasing func(ctx context.Context, conversation string) error
+
+	// changed hears of what other processes changed; the zero Change: there may be anything.
+	changed func(ctx context.Context, c orchestrator.Change)
 
 	old atomic.Bool // the statuses of errors are those of v1.0.0
 
@@ -52,15 +56,46 @@ func (s *store) ofDriver() orchestrator.Store {
 	return s
 }
 
+// refreshEvery is how often all is read anew that other processes may have changed: a hint of it may be lost.
+const refreshEvery = time.Minute
+
 // watch reads anew, until ctx is done, what other processes change. Where there are none it returns at once.
 func (s *store) watch(ctx context.Context) {
 	if _, ok := s.Storage.(orchestrator.Shared); !ok {
 		return
 	}
-	for c := range s.Changes(ctx) {
-		if c.AgentID != "" {
-			s.forget(&orchestrator.Batch{Agents: []*orchestrator.Agent{{ID: c.AgentID}}})
+	go func() {
+		tick := time.NewTicker(refreshEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.refresh(ctx, orchestrator.Change{})
+			case <-ctx.Done():
+				return
+			}
 		}
+	}()
+	for c := range s.Changes(ctx) {
+		s.refresh(ctx, c)
+	}
+}
+
+// refresh takes in what changed; the zero Change: there may be anything.
+func (s *store) refresh(ctx context.Context, c orchestrator.Change) {
+	all := c == orchestrator.Change{}
+	s.mu.Lock()
+	if all {
+		clear(s.agents)
+	} else {
+		delete(s.agents, c.AgentID)
+	}
+	s.mu.Unlock()
+	if all || c.Setting == orchestrator.ErrorMapping {
+		_ = s.load(ctx) // what was known stays
+	}
+	if s.changed != nil {
+		s.changed(ctx, c)
 	}
 }
 

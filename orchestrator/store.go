@@ -22,7 +22,7 @@ type Store interface {
 	// writes now (disk full, I/O error, locked, corrupt). Reads go on working.
 	Healthy() error
 
-	// Changes yields what lists must read again: a conversation, an agent, a run, a workflow changed. Hints may be merged or
+	// Changes yields what lists must read again: a conversation, an agent, a run, a workflow, a token, a setting changed. Hints may be merged or
 	// lost; what they hint at is in the store. It ends with ctx.
 	Changes(ctx context.Context) iter.Seq[Change]
 }
@@ -214,4 +214,6 @@ type Change struct {
 	RunID          string
 	AskID          string
 	WorkflowID     string
+	TokenID        string
+	Setting        string // its name
 }

@@ -75,14 +75,17 @@ func (db *DB) RevokeGrant(ctx context.Context, g orchestrator.Grant) error {
 	return db.writer.waitFor(ctx, &op{batch: b})
 }
 
+// token puts a token in place. Another process may store its use without knowing yet that it was revoked: that stays.
 func (b *batch) token(t *orchestrator.Token) {
 	b.add(`INSERT INTO tokens (id, name, hash, agents, read_only, credentials, workflows, rate, created, used, revoked)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, agents = excluded.agents,
 			read_only = excluded.read_only, credentials = excluded.credentials, workflows = excluded.workflows,
-			rate = excluded.rate, created = excluded.created, used = excluded.used, revoked = excluded.revoked`,
+			rate = excluded.rate, created = excluded.created, used = greatest(tokens.used, excluded.used),
+			revoked = CASE tokens.revoked WHEN 0 THEN excluded.revoked ELSE tokens.revoked END`,
 		t.ID, t.Name, bytes.Clone(t.Hash[:]), b.marshal(t.Agents), t.ReadOnly, t.Credentials, t.Workflows, int64(t.RatePerMin),
 		milli(t.Created), milli(t.Used), milli(t.Revoked))
+	b.change(orchestrator.Change{TokenID: t.ID})
 }
 
 const tokenColumns = `SELECT id, name, hash, agents, read_only, credentials, workflows, rate, created, used, revoked FROM tokens `

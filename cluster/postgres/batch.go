@@ -112,6 +112,7 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 	for name, value := range b.Settings {
 		r.add(`INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
 			name, value)
+		r.change(orchestrator.Change{Setting: name})
 	}
 	return r
 }

@@ -57,7 +57,7 @@ func (n *note) queue(b *pgx.Batch, db *DB) {
 		return true
 	}
 	for _, c := range n.Changes {
-		if !known[c] && add(c.ConversationID, c.AgentID, c.RunID, c.AskID, c.WorkflowID) {
+		if !known[c] && add(c.ConversationID, c.AgentID, c.RunID, c.AskID, c.WorkflowID, c.TokenID, c.Setting) {
 			known[c] = true
 			part.Changes = append(part.Changes, c)
 		}
@@ -77,21 +77,21 @@ func (n *note) queue(b *pgx.Batch, db *DB) {
 
 // MarshalJSON writes each change as the list of its fields.
 func (c changes) MarshalJSON() ([]byte, error) {
-	all := make([][5]string, len(c))
+	all := make([][7]string, len(c))
 	for i, x := range c {
-		all[i] = [5]string{x.ConversationID, x.AgentID, x.RunID, x.AskID, x.WorkflowID}
+		all[i] = [7]string{x.ConversationID, x.AgentID, x.RunID, x.AskID, x.WorkflowID, x.TokenID, x.Setting}
 	}
 	return json.Marshal(all)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (c *changes) UnmarshalJSON(j []byte) error {
-	var all [][5]string
+	var all [][7]string
 	if err := json.Unmarshal(j, &all); err != nil {
 		return err
 	}
 	for _, x := range all {
-		*c = append(*c, orchestrator.Change{ConversationID: x[0], AgentID: x[1], RunID: x[2], AskID: x[3], WorkflowID: x[4]})
+		*c = append(*c, orchestrator.Change{ConversationID: x[0], AgentID: x[1], RunID: x[2], AskID: x[3], WorkflowID: x[4], TokenID: x[5], Setting: x[6]})
 	}
 	return nil
 }

@@ -122,6 +122,7 @@ func (b *batch) token(t *orchestrator.Token) {
 			read_only = excluded.read_only, credentials = excluded.credentials, rate = excluded.rate,
 			created = excluded.created, used = excluded.used, revoked = excluded.revoked, workflows = excluded.workflows`, t.ID, t.Name, bytes.Clone(t.Hash[:]), b.marshal(t.Agents), t.ReadOnly, t.Credentials,
 		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked), t.Workflows)
+	b.change(orchestrator.Change{TokenID: t.ID})
 }
 
 const tokenColumns = `SELECT id, name, hash, agents, read_only, credentials, rate, created, used, revoked, workflows FROM tokens `

@@ -103,6 +103,7 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 	}
 	for name, value := range b.Settings {
 		r.add(`INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)`, name, value)
+		r.change(orchestrator.Change{Setting: name})
 	}
 	return r
 }
