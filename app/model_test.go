@@ -172,6 +172,7 @@ func TestModelSettings(t *testing.T) {
 			t.Errorf("%q is %q, want %q", typed, m.URL, want)
 		}
 	}
+	verb[orchestrator.Model](p, "model.set", app.ModelChange{URL: ptr("")})
 	for name, c := range map[string]struct {
 		change app.ModelChange
 		says   string
