@@ -7,6 +7,7 @@
 // compared once more, the database is checked, and SIGTERM must end the program with status 0.
 //
 //	go test ./app/crashtest -run TestCrash -v -cycles 200 -seed 42
+//	go test ./app/crashtest -run TestPlans -v -runs 300 -seed 42
 //
 // PLANT=lose deletes one acknowledged event from the database after each kill, PLANT=move puts one at the end: the
 // test must then fail. TestPlantedFaults sees to that in every run.
