@@ -34,7 +34,6 @@ type Options struct {
 	Heartbeat time.Duration // a worker that was not heard of for so long is dead: 10 seconds
 	Sweep     time.Duration // between looks at the open runs; one that stands still is woken after twice that at most: 30 seconds
 	Carried   int           // how many runs a worker carries at a time: 2000
-	Rounds    int           // how often a run is carried before its history is begun anew: 200
 	Logger    *slog.Logger  // discard
 }
 
@@ -47,7 +46,6 @@ func (o *Options) defaults() Options {
 	def(&d.Heartbeat, 10*time.Second)
 	def(&d.Sweep, 30*time.Second)
 	def(&d.Carried, 2000)
-	def(&d.Rounds, 200)
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -22,6 +22,10 @@ const (
 // in the middle of that does not.
 const movedWait = 2 * time.Second
 
+// rounds is how often a run is carried before its history is begun anew. It is the same for all histories there are: not an
+// option.
+const rounds = 50
+
 // sweepTime is how long one history of the backstop lasts.
 const sweepTime = 12 * time.Hour
 
@@ -42,7 +46,7 @@ func (w *workflows) run(ctx workflow.Context, run string) error {
 		// What is signaled from here on until Carry reads the run may be nothing new; then it is carried once more in vain.
 		for woken.ReceiveAsync(nil) {
 		}
-		if round == w.options.Rounds || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		if round == rounds || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			return workflow.NewContinueAsNewError(ctx, runWorkflow, run)
 		}
 		var rest local.Rest
