@@ -17,7 +17,7 @@ BENCHTIME ?= 1s
 TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check dev e2e bench bench-history crash cluster-test interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
+.PHONY: help run build test check dev e2e bench bench-history crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
 	fmt lint uptodate tidy clean deps tools
 
 help: ## print this
@@ -51,10 +51,15 @@ bench-history: ## seed MESSAGES (1,000,000) messages and measure the pages of a 
 crash: ## CYCLES (200) times kill -9 under load, then compare with what was acknowledged
 	go test -count=1 -timeout=40m -v -run TestCrash ./app/crashtest -cycles $(CYCLES)
 
-cluster-test: tools ## vet and test the module cluster, against a real PostgreSQL
+cluster-test: tools temporal-server ## vet and test the module cluster, against a real PostgreSQL and a real Temporal
 	@build/deps.sh postgres
 	cd cluster && go vet ./... && ../bin/tools/staticcheck ./...
-	cd cluster && $(TEST) ./...
+	cd cluster && PARLEY_CLUSTER_TESTS=all $(TEST) ./...
+
+temporal-server: bin/tools/temporal-server ## build the Temporal server of the tests from its module: some minutes, once
+
+bin/tools/temporal-server: cluster/temporaltest/go.mod cluster/temporaltest/server/main.go
+	cd cluster/temporaltest && go build -o ../../$@ ./server
 
 interop: interop-deps ## other makers' SDKs against our agents, and our client against theirs; ARGS=-update writes docs/interop.md
 	go test -tags $(TAGS),interop -count=1 -parallel=8 -timeout=15m $(if $(CI),-v) ./interop $(ARGS)
