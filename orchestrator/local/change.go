@@ -209,7 +209,8 @@ func (c *change) children() {
 	if r.intent != nil {
 		row.MessageID = r.intent.MessageID
 	}
-	if r.row.Scope == orchestrator.OwnAgent || r.parent != "" { // the plan of a gateway run is known without
+	// The plan of a gateway run is known without; a call of a plan has one only for the name that its agent gave the task.
+	if r.row.Scope == orchestrator.OwnAgent || r.parent != "" && st.Task != "" {
 		c.batch.Steps = append(c.batch.Steps, row)
 	}
 	if st.Context == "" {
