@@ -117,6 +117,8 @@ func (r *Remote) Run(ctx context.Context, w *RunWorkflow, each func(*Line) error
 	for {
 		err := f.follow(events)
 		switch refused := answerRefused(err); {
+		case refused != nil && r.task == "": // nothing was begun
+			return &orchestrator.Fault{Kind: "inputs", Where: orchestrator.WhereAgent, What: "The server says: " + strings.TrimSuffix(refused.What, ".") + "."}
 		case refused != nil && f.last != nil: // it did not take the answer
 			err = each(&Line{Kind: "ask", Run: r.task, Ask: f.last, RunFault: refused})
 		case err == nil && f.task.Status.State.Terminal():

@@ -101,6 +101,25 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("signin: %v", err)
 				}
 			},
+			// ask KIND VARIABLE waits for an open question of a kind and sets a variable to its id.
+			"ask": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: ask KIND VARIABLE")
+				}
+				wait(ts, "a question of kind "+args[0], func() bool {
+					var asks []app.AskInfo
+					if call(ts, "asks.list", struct{}{}, &asks) != nil {
+						return false
+					}
+					for _, k := range asks {
+						if string(k.Kind) == args[0] {
+							ts.Setenv(args[1], k.ID)
+							return true
+						}
+					}
+					return false
+				})
+			},
 			// unfinished leaves a request at the page whose body does not end: a server that drains waits for it.
 			"unfinished": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 0 {

@@ -19,6 +19,7 @@ import (
 type session struct {
 	follow func(ctx context.Context, each func(*app.Line) error) error // to its end
 	answer func(ctx context.Context, a app.AnswerTo) error
+	server string // of another Parley; "" = here
 }
 
 // watcher shows a run, and puts what it asks at the prompt.
@@ -64,7 +65,7 @@ func (e *env) watch(ctx context.Context, s *session, wait bool) error {
 		case l := <-lines:
 			if l.Kind == "end" {
 				w.progress.close()
-				return e.ended(w.run, cmp.Or(l.Plan, w.plan), a2a.TaskState(l.State), l.RunFault, nil)
+				return w.ended(cmp.Or(l.Plan, w.plan), a2a.TaskState(l.State), l.RunFault, nil)
 			}
 			if err := w.line(l); err != nil {
 				return err
@@ -87,7 +88,7 @@ func (e *env) watch(ctx context.Context, s *session, wait bool) error {
 		}
 		if w.waits() {
 			w.progress.close()
-			return e.ended(w.run, w.plan, w.state, nil, slices.Concat(w.asks, w.signs))
+			return w.ended(w.plan, w.state, nil, slices.Concat(w.asks, w.signs))
 		}
 	}
 }

@@ -190,7 +190,7 @@ func (e *env) runThere(ctx context.Context, r *app.RunWorkflow, o *runOptions) e
 	defer there.Close()
 	return e.watch(ctx, &session{
 		follow: func(ctx context.Context, each func(*app.Line) error) error { return there.Run(ctx, r, each) },
-		answer: there.Answer,
+		answer: there.Answer, server: o.server,
 	}, o.wait)
 }
 
@@ -205,8 +205,8 @@ type ranWorkflow struct {
 }
 
 // ended prints how a run stands that is followed no further, and says how the program exits.
-func (e *env) ended(run string, plan *orchestrator.Plan, state a2a.TaskState, fault *orchestrator.Fault, asks []*app.AskInfo) error {
-	out := ranWorkflow{Run: run, State: state, Asks: asks, Fault: fault, Outputs: map[string]json.RawMessage{}, Steps: []orchestrator.PlanNode{}}
+func (w *watcher) ended(plan *orchestrator.Plan, state a2a.TaskState, fault *orchestrator.Fault, asks []*app.AskInfo) error {
+	out := ranWorkflow{Run: w.run, State: state, Asks: asks, Fault: fault, Outputs: map[string]json.RawMessage{}, Steps: []orchestrator.PlanNode{}}
 	if plan != nil {
 		out.Steps = append(out.Steps, plan.Nodes...)
 		if plan.Outputs != nil {
@@ -216,14 +216,18 @@ func (e *env) ended(run string, plan *orchestrator.Plan, state a2a.TaskState, fa
 			out.Fault = plan.Fault
 		}
 	}
-	if err := e.print(out, func() { e.printOutputs(&out) }); err != nil {
+	if err := w.print(out, func() { w.printOutputs(&out) }); err != nil {
 		return err
 	}
 	switch {
 	case state == a2a.TaskStateCompleted:
 		return nil
 	case !state.Terminal():
-		fmt.Fprintf(e.stderr, "parley: it waits for an answer (exit status %d); see `parley asks`. The run is %s.\n", exitWaits, run)
+		where := "see `parley asks`"
+		if w.session.server != "" {
+			where = "ask it there: " + w.session.server
+		}
+		fmt.Fprintf(w.stderr, "parley: it waits for an answer (exit status %d); %s. The run is %s.\n", exitWaits, where, w.run)
 		return &codedError{exitWaits, errQuiet}
 	case out.Fault != nil:
 		return out.Fault
