@@ -103,6 +103,16 @@ func (n *schemaNode) read(f *view.Field, values url.Values) (json.RawMessage, bo
 		b, _ := json.Marshal(vs)
 		return b, true
 	}
+	if f.Kind == view.FieldLines && f.Value != "" {
+		lines := []string{}
+		for line := range strings.Lines(strings.ReplaceAll(f.Value, "\r", "")) {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		b, _ := json.Marshal(lines)
+		return b, true
+	}
 	if f.Value == "" {
 		if f.Required {
 			f.Err = view.Mark("This is needed.")

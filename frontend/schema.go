@@ -13,8 +13,8 @@ import (
 	"parley/frontend/view"
 )
 
-// A form is made of a JSON Schema: strings, numbers, booleans, choices, dates, lists of choices, and objects one level
-// deep. Anything else becomes a field for JSON, so that no schema is a dead end.
+// A form is made of a JSON Schema: strings, numbers, booleans, choices, dates, lists of choices or of texts, and objects
+// one level deep. Anything else becomes a field for JSON, so that no schema is a dead end.
 
 // schemaNode is as much of a schema as a form shows.
 type schemaNode struct {
@@ -215,8 +215,17 @@ func (n *schemaNode) field(ctx context.Context, name, id, label string, required
 			return f, false
 		}
 		opts, is := n.Items.options()
-		f.Kind, f.Options = view.FieldMany, opts
-		return f, is && len(opts) > 0
+		if f.Kind, f.Options = view.FieldMany, opts; is {
+			return f, len(opts) > 0
+		}
+		// A list of texts: one a line.
+		f.Kind, f.Value = view.FieldLines, strings.Join(f.Values, "\n")
+		if note := view.T(ctx, "One a line."); f.Help == "" {
+			f.Help = note
+		} else {
+			f.Help += " " + note
+		}
+		return f, n.Items.plain() && n.Items.typ() == "string" && n.Items.Format == ""
 	case "object":
 		if depth > 0 || len(n.Properties) == 0 {
 			return f, false

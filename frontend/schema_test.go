@@ -137,6 +137,7 @@ func TestRawForm(t *testing.T) {
 		`{"anyOf":[{"type":"string"},{"type":"number"}]}`,
 		`{"$ref":"#/$defs/x","$defs":{"x":{"type":"string"}}}`,
 		`{"type":"array","items":{"type":"object"}}`,
+		`{"type":"array","items":{"type":"string","format":"date"}}`,
 		`{"type":["string","number"]}`,
 		`{"type":"object"}`,
 		`{"$ref":"https://elsewhere.example/schema.json"}`,
@@ -189,4 +190,23 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("%s with %q gives %s", schema, value, data)
 		}
 	})
+}
+
+// TestLines fills in a list of texts, one a line.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type":"object","required":["topics"],"properties":{"topics":{"type":"array","items":{"type":"string","minLength":2},"maxItems":3,"default":["sea","sky"]}}}`)
+	f := newForm(t.Context(), "q", schema)
+	if f.IsRaw || f.Fields[0].Kind != view.FieldLines || f.Fields[0].Value != "sea\nsky" {
+		t.Fatalf("the form is %+v", f)
+	}
+	for typed, want := range map[string]string{
+		"tides\r\n\r\n  moon  \n": `{"topics":["tides","moon"]}`, "one\ntwo\nthree": `{"topics":["one","two","three"]}`,
+		"": "", " \n ": "", "a": "", "aa\nbb\ncc\ndd": "",
+	} {
+		data, _, ok := readForm(t.Context(), newForm(t.Context(), "q", schema), schema, url.Values{"d/topics": {typed}})
+		if ok != (want != "") || ok && string(data) != want {
+			t.Errorf("%q: %s %v, want %s", typed, data, ok, want)
+		}
+	}
 }
