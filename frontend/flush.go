@@ -69,7 +69,7 @@ func (r *room) flush(ctx context.Context) {
 }
 
 func (r *room) flushMeta(ctx context.Context, ops []op) []op {
-	c, err := r.site.conversation(ctx, r.conv)
+	c, err := r.site.store.Conversation(ctx, r.conv)
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		r.lost = true
 		return ops

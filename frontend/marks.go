@@ -132,9 +132,8 @@ func (s *Site) deleteChat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.bin.put(c.ID)
+	s.bin.put(c.ID) // windows that show it are told when it is erased
 	s.lobby.mark()
-	s.rooms.touch(c.ID)
 	return moved(w, r, "/?deleted="+url.QueryEscape(c.ID))
 }
 

@@ -41,7 +41,9 @@ function complete(): void {
 		// A workflow is named first; an agent anywhere, after a space.
 		word = (/^\/[\w-]*$/.exec(before) ?? /(?<=^|\s)@[^\s@]*$/.exec(before))?.[0] ?? "";
 		if (!word) return list.hidden || close();
-		if (!(await options.load(`/complete?${new URLSearchParams({ q: word })}`))) return options.chosen || close();
+		const any = await options.load(`/complete?${new URLSearchParams({ q: word })}`);
+		if (any === undefined) return;
+		if (!any) return close();
 		list.hidden = false;
 	};
 	const take = (o: HTMLElement) => {

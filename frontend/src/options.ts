@@ -5,13 +5,15 @@ export class Options {
 	private asked = 0;
 	constructor(readonly list: HTMLElement, readonly field: HTMLElement) {}
 
-	/** load shows what the server answers; the last question wins. It reports whether there is anything. */
-	async load(address: string): Promise<boolean> {
+	/** load shows what the server answers; the last question wins. It reports whether there is anything; nothing when another was asked since. */
+	async load(address: string): Promise<boolean | undefined> {
 		const n = ++this.asked;
 		const r = await fetch(address, { headers: { "Parley-Live": "1" } });
-		if (n !== this.asked) return false;
+		if (n !== this.asked) return;
 		if (r.status !== 200) { this.clear(); return false; }
-		this.list.replaceChildren(fragment(await r.text()));
+		const html = await r.text();
+		if (n !== this.asked) return;
+		this.list.replaceChildren(fragment(html));
 		all<HTMLElement>('[role="option"]', this.list).forEach((o, i) => (o.id = `${this.list.id}-${i}`));
 		this.move(0);
 		return true;

@@ -8,18 +8,22 @@ export function palette(): void {
 	if (!dialog || !field) return;
 	const options = new Options(byId("palette-hits")!, field);
 	let timer = 0;
-	const look = () => void options.load(`/palette?${new URLSearchParams({ q: field.value, chat: document.body.dataset.conversation ?? "" })}`);
+	let shown: Promise<unknown> | undefined;
+	const look = () => (shown = options.load(`/palette?${new URLSearchParams({ q: field.value, chat: document.body.dataset.conversation ?? "" })}`));
 
 	const open = (words = "") => {
 		if (!dialog.open) dialog.showModal();
 		field.value = words;
 		field.select();
-		look();
+		void look();
 	};
-	field.addEventListener("input", () => { clearTimeout(timer); timer = window.setTimeout(look, 60); });
+	field.addEventListener("input", () => { clearTimeout(timer); timer = window.setTimeout(() => { timer = 0; void look(); }, 60); });
 	field.addEventListener("keydown", (e) => {
 		if (e.isComposing || options.key(e)) return;
-		if (e.key === "Enter") { e.preventDefault(); options.chosen?.click(); }
+		if (e.key !== "Enter") return;
+		e.preventDefault();
+		clearTimeout(timer); // what was typed counts, not what is still shown
+		void (timer ? look() : shown)?.then(() => options.chosen?.click());
 	});
 	dialog.addEventListener("click", (e) => {
 		const o = (e.target as HTMLElement).closest<HTMLAnchorElement>("[role=option]");
@@ -34,8 +38,8 @@ export function palette(): void {
 	document.addEventListener("keydown", (e) => {
 		const mod = e.ctrlKey || e.metaKey;
 		const key = e.key.toLowerCase();
-		const at = e.target as HTMLElement;
-		const typing = at.matches("input, textarea, select, [contenteditable]");
+		const at = e.target as Partial<HTMLElement>;
+		const typing = at.matches?.("input, textarea, select, [contenteditable]");
 		const go = (f: () => void) => { e.preventDefault(); f(); };
 		if (e.isComposing) return;
 		if (mod && !e.altKey && !e.shiftKey && key === "k") go(() => open(getSelection()?.toString().slice(0, 80)));
