@@ -120,10 +120,15 @@ func NewPushSender(o *PushOptions) *PushSender {
 // For returns the sender for the tasks of one scope.
 func (s *PushSender) For(scope string) Pusher { return &scopedPusher{s, scope} }
 
-// Resume takes up the registrations that there are. Nothing is sent before it.
+// Resume takes up the registrations that there are, and lets go of those that are there no more. Nothing is sent before
+// it. Where several senders share a store, one of them sends; it resumes now and then, to hear of what the others stored.
 func (s *PushSender) Resume(ctx context.Context) error {
 	s.mu.Lock()
 	s.resumed = true
+	gone := map[string]bool{} // unless they are found
+	for registration := range s.followers {
+		gone[registration] = true
+	}
 	s.mu.Unlock()
 	due := 0
 	for r, err := range s.o.Store.Open(ctx) {
@@ -133,12 +138,32 @@ func (s *PushSender) Resume(ctx context.Context) error {
 		if r.State != PushLive {
 			continue
 		}
+		if gone[r.UID] {
+			delete(gone, r.UID)
+			continue
+		}
 		s.begin(r, time.Duration(due)*time.Second/resumeRate)
 		if time.Until(r.Next) <= 0 {
 			due++
 		}
 	}
+	for registration := range gone {
+		s.end(registration)
+	}
 	return nil
+}
+
+// Pause stops sending until the next Resume, which goes on from there.
+func (s *PushSender) Pause() {
+	s.mu.Lock()
+	s.resumed = false
+	all := slices.Collect(maps.Values(s.followers))
+	clear(s.followers)
+	s.mu.Unlock()
+	for _, f := range all {
+		s.keeper.note(f.end())
+	}
+	s.keeper.flush()
 }
 
 // resumeRate is how many registrations are taken up a second after a start: each reads its task.

@@ -260,7 +260,7 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if err := a.driver.Resume(ctx); err != nil {
 		return nil, fmt.Errorf("open runs could not be taken up: %w", err)
 	}
-	if err := a.push.Resume(ctx); err != nil {
+	if err := a.resumePush(ctx); err != nil {
 		return nil, fmt.Errorf("the webhooks of callers could not be taken up: %w", err)
 	}
 	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig, Hosts: hostOf(a.cfg.PageURL)})

@@ -258,6 +258,34 @@ func (a *App) newPush() (*a2aserver.PushSender, error) {
 	}), nil
 }
 
+// pushEvery is how often the process that delivers webhooks looks for what others registered.
+const pushEvery = 2 * time.Second
+
+// resumePush takes up the webhooks of callers. Where several processes share the store, one of them delivers all: that is
+// this one as long as it leads.
+func (a *App) resumePush(ctx context.Context) error {
+	leader, ok := a.store.Storage.(orchestrator.Leader)
+	if !ok {
+		return a.push.Resume(ctx)
+	}
+	go leader.Lead(a.background, "webhooks", func(ctx context.Context) {
+		tick := time.NewTicker(pushEvery)
+		defer tick.Stop()
+		defer a.push.Pause()
+		for {
+			if err := a.push.Resume(ctx); err != nil && ctx.Err() == nil {
+				a.log.Warn("the webhooks of callers could not be taken up", "err", err)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
 // pushScope names the tasks of an agent behind the gateway, or of our own for "".
 func pushScope(agent string) string {
 	if agent == "" {

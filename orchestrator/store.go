@@ -105,6 +105,13 @@ type Shared interface {
 	OpenCount(ctx context.Context, principal string) (running, interrupted int, err error)
 }
 
+// Leader is what a Shared store offers beside, for what only one process may do at a time.
+type Leader interface {
+	// Lead calls lead while this process is the one of all that share the store that does what name stands for, until ctx
+	// is done. lead's context ends when it no longer is, or is not known to be; lead is to end then. It may be called again.
+	Lead(ctx context.Context, name string, lead func(ctx context.Context))
+}
+
 // ErrMoved says that somebody else claimed a run.
 var ErrMoved = errors.New("somebody else carries the run on")
 

@@ -94,6 +94,8 @@ var (
 	_ orchestrator.Shared  = (*DB)(nil)
 	_ orchestrator.WireLog = (*DB)(nil)
 	_ orchestrator.Ledger  = (*DB)(nil)
+	_ orchestrator.Pushes  = (*DB)(nil)
+	_ orchestrator.Leader  = (*DB)(nil)
 )
 
 // Open opens the store at an address (postgres://user@host/database?sslmode=verify-full, or key=value pairs; all that

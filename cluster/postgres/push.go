@@ -54,11 +54,12 @@ func (db *DB) DeletePush(ctx context.Context, task, id string) error {
 	return db.writer.waitFor(ctx, &op{batch: b})
 }
 
-// MovePushes stores how far webhooks have been told; those that are not there are left out.
+// MovePushes stores how far webhooks have been told; those that are not there, or came further in another process, are
+// left out.
 func (db *DB) MovePushes(ctx context.Context, all []orchestrator.PushMove) error {
 	b := &batch{}
 	for _, p := range all {
-		b.add(`UPDATE push SET seq = $1, state = $2, attempts = $3, next = $4, status = $5, error = $6 WHERE uid = $7`,
+		b.add(`UPDATE push SET seq = $1, state = $2, attempts = $3, next = $4, status = $5, error = $6 WHERE uid = $7 AND seq <= $1`,
 			p.Seq, p.State, p.Attempts, milli(p.Next), p.Status, p.Error, p.UID)
 	}
 	return db.writer.waitFor(ctx, &op{batch: b})

@@ -34,6 +34,7 @@ func TestShared(t *testing.T, open OpenStore) {
 		{"Erase", sharedErase},
 		{"OpenCount", sharedOpenCount},
 		{"Tokens", sharedTokens},
+		{"Lead", sharedLead},
 		{"Conversation", sharedConversation},
 	}
 	for _, tt := range tests {
@@ -221,8 +222,13 @@ func sharedChanges(t *testing.T, a, b orchestrator.Store) {
 		})
 	}
 	storeHinted(t, b, rows, []orchestrator.Change{
-		{ConversationID: "c"}, {AgentID: "a"}, {RunID: "r", ConversationID: "c"}, {AskID: "k", RunID: "r", ConversationID: "c"}, {WorkflowID: "w"},
-		{TokenID: "t"}, {Setting: "s"},
+		{ConversationID: "c"},
+		{AgentID: "a"},
+		{RunID: "r", ConversationID: "c"},
+		{AskID: "k", RunID: "r", ConversationID: "c"},
+		{WorkflowID: "w"},
+		{TokenID: "t"},
+		{Setting: "s"},
 	})
 	storeHinted(t, b, func() {
 		rows()
@@ -464,6 +470,49 @@ func sharedTokens(t *testing.T, a, b orchestrator.Store) {
 	got, err := b.Token(t.Context(), known.Hash)
 	if d := cmp.Diff(&revoked, got); d != "" || err != nil {
 		t.Errorf("token: %v (-want +got):\n%s", err, d)
+	}
+}
+
+// sharedLead: one of two leads at a time; the other follows when it is gone.
+func sharedLead(t *testing.T, a, b orchestrator.Store) {
+	if _, ok := a.(orchestrator.Leader); !ok {
+		t.Skip("this store does not say who leads")
+	}
+	var leading, most atomic.Int64
+	began := make(chan string, 8)
+	ctx := t.Context()
+	inA, leaveA := context.WithCancel(ctx)
+	inB, leaveB := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	lead := func(ctx context.Context, s orchestrator.Store, who, what string) {
+		wg.Go(func() {
+			s.(orchestrator.Leader).Lead(ctx, what, func(ctx context.Context) {
+				if what == "it" {
+					most.Store(max(most.Load(), leading.Add(1)))
+					defer leading.Add(-1)
+				}
+				began <- who
+				<-ctx.Done()
+			})
+		})
+	}
+	lead(inA, a, "a", "it")
+	if who := <-began; who != "a" {
+		t.Errorf("%s leads", who)
+	}
+	lead(inB, b, "b", "it")
+	lead(inB, b, "other", "something else")
+	if who := <-began; who != "other" {
+		t.Errorf("%s leads while a does", who)
+	}
+	leaveA()
+	if who := <-began; who != "b" {
+		t.Errorf("%s leads after a", who)
+	}
+	leaveB()
+	wg.Wait()
+	if most.Load() != 1 || leading.Load() != 0 {
+		t.Errorf("%d led at once, %d at the end", most.Load(), leading.Load())
 	}
 }
 
