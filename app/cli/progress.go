@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,8 @@ func (p *progress) show(plan *orchestrator.Plan) {
 	for i := range plan.Nodes {
 		n := &plan.Nodes[i]
 		if n.State != p.states[n.ID] && n.State != "waiting" && n.State != "ready" {
-			fmt.Fprintln(p.out, strings.Join(stepFields(n, time.Now()), "  "))
+			said := slices.DeleteFunc(stepFields(n, time.Now()), func(f string) bool { return f == "" })
+			fmt.Fprintln(p.out, strings.Join(said, "  "))
 		}
 		p.states[n.ID] = n.State
 	}
