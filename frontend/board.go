@@ -275,7 +275,9 @@ func (l *liveBoard) run(ctx context.Context) {
 	look := time.NewTicker(boardLook)
 	defer look.Stop()
 	for {
+		began := time.Now()
 		b, err := l.of()
+		pause := max(boardEvery, 4*time.Since(began)) // what takes long to draw is drawn less often
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -289,18 +291,18 @@ func (l *liveBoard) run(ctx context.Context) {
 		case !errors.Is(err, orchestrator.ErrNotFound):
 			l.site.log.WarnContext(ctx, "a page could not be drawn again", "page", l.key, "error", err)
 		}
-		if !l.wait(ctx, look.C, b) {
+		if !l.wait(ctx, pause, look.C, b) {
 			return
 		}
 	}
 }
 
 // wait returns when b may be out of date; false means that nobody looks any more.
-func (l *liveBoard) wait(ctx context.Context, look <-chan time.Time, b *board) bool {
+func (l *liveBoard) wait(ctx context.Context, pause time.Duration, look <-chan time.Time, b *board) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(boardEvery):
+	case <-time.After(pause):
 	}
 	for {
 		select {

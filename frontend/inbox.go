@@ -102,9 +102,12 @@ func (s *Site) inboxBoard(ctx context.Context, _ string, q url.Values) (*board, 
 		}
 	}
 	if len(list.rows) == 0 {
-		note := view.T(ctx, "Nothing here.")
-		if kind == "" {
-			note = view.T(ctx, "Nothing waits for you.")
+		note := view.T(ctx, "Nothing waits for you.")
+		switch kind {
+		case "answered":
+			note = view.T(ctx, "Nothing was answered yet.")
+		case "muted":
+			note = view.T(ctx, "No question of a muted agent is open.")
 		}
 		add(newRow(ctx, "inbox-none", view.InboxNote("inbox-none", note)))
 	}

@@ -472,6 +472,7 @@ func (s *Site) told(ctx context.Context, run *orchestrator.Run) (*a2a.Task, []vi
 type ledger struct {
 	lines []view.TaskEvent
 	last  a2a.TaskState
+	said  string // with it
 	arts  map[string]int // line of an artifact that is being written, by its id
 	n     map[string]int
 }
@@ -569,12 +570,12 @@ func (l *ledger) state(ctx context.Context, s *Site, id string, at time.Time, st
 		line.Text = s.md.HTML(messageText(st.Message))
 	}
 	if st.State == l.last {
-		if line.Text == "" {
+		if line.Text == "" || line.Text == l.said {
 			return // it says nothing new
 		}
 		line.What = ""
 	}
-	l.last = st.State
+	l.last, l.said = st.State, line.Text
 	l.put(s, at, id, line)
 }
 
