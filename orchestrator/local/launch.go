@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,23 +66,22 @@ func (d *Driver) planFor(ctx context.Context, l *orchestrator.Launch) (*engine.P
 	return plan, kept, nil
 }
 
-// launched is what a person seems to have said who launched a workflow with these inputs.
+// launched is what a person seems to have said who launched a workflow with these inputs: texts first, which tell most.
 func launched(name string, inputs map[string]json.RawMessage) string {
-	names := make([]string, 0, len(inputs))
-	for n := range inputs {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	b.WriteString(name)
-	for _, n := range names {
-		var s string
-		if json.Unmarshal(inputs[n], &s) != nil {
-			s = string(inputs[n])
+	var texts, others []string
+	for _, n := range slices.Sorted(maps.Keys(inputs)) {
+		var one string
+		var many []string
+		switch {
+		case json.Unmarshal(inputs[n], &one) == nil:
+			texts = append(texts, n+": "+one)
+		case json.Unmarshal(inputs[n], &many) == nil:
+			texts = append(texts, n+": "+strings.Join(many, ", "))
+		default:
+			others = append(others, n+": "+string(inputs[n]))
 		}
-		fmt.Fprintf(&b, "\n%s: %s", n, s)
 	}
-	return b.String()
+	return strings.Join(slices.Concat([]string{name}, texts, others), "\n")
 }
 
 // Launch is Start for a message whose task is to carry out a workflow: the message gives the task its id, its context and
