@@ -54,6 +54,8 @@ func (w *workflows) run(ctx workflow.Context, run string) error {
 			return err // it was canceled or terminated by somebody; the backstop begins it anew
 		}
 		if rest.Ended {
+			for woken.ReceiveAsync(nil) { // nothing follows from them
+			}
 			return nil
 		}
 		wait := time.Duration(0)
