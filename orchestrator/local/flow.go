@@ -25,8 +25,9 @@ type flow struct {
 	contents  map[string][]workflow.Item // of nodes that run: what each call says
 	answers   map[string]*a2a.Message    // to the questions of nodes
 	decisions []decision
-	agents    map[string]bool   // that were called: they may know the run's context
-	caller    map[string]string // the agents that were found for calls, by run
+	agents    map[string]bool                       // that were called: they may know the run's context
+	caller    map[string]string                     // the agents that were found for calls, by run
+	known     map[string]*orchestrator.ChildContext // what agents have for the plan since their last call
 
 	plan    *workflow.PlanSpec // of Graph.Spec, read once
 	results map[string]*workflow.Result
@@ -60,7 +61,7 @@ type stored struct {
 func newFlow(hops int) *flow {
 	return &flow{
 		Flow: engine.NewFlow(), hops: hops, contents: map[string][]workflow.Item{}, answers: map[string]*a2a.Message{},
-		agents: map[string]bool{}, caller: map[string]string{}, results: map[string]*workflow.Result{}, calls: map[string]a2a.TaskState{},
+		agents: map[string]bool{}, caller: map[string]string{}, known: map[string]*orchestrator.ChildContext{}, results: map[string]*workflow.Result{}, calls: map[string]a2a.TaskState{},
 		halted: map[string]int{}, deciding: map[string]bool{}, replying: map[string]bool{}, said: map[string]engine.NodeState{},
 	}
 }

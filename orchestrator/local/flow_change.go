@@ -243,7 +243,9 @@ func (c *change) sends(ctx context.Context, b *engine.Begun, it *workflow.Item, 
 	k := kc.r
 	k.key = r.contexts()
 	k.row.Engine = k.stored()
-	k.fresh = k.key == stepScope+r.row.ID && !r.flow.agents[agent.ID]
+	if k.key == stepScope+r.row.ID { // nobody else has the agent in this context
+		k.fresh, k.known = !r.flow.agents[agent.ID], r.flow.known[agent.ID]
+	}
 	k.state = engine.New(engine.Start{To: agent.ID, Person: r.row.Principal == orchestrator.LocalPrincipal})
 	k.asked = &a2a.Message{ID: "m-" + b.Run, Role: a2a.RoleUser, Parts: parts}
 	if err := kc.send(ctx); err != nil {

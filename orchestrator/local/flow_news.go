@@ -44,6 +44,8 @@ type heard struct {
 	call  string
 	state a2a.TaskState
 	over  *engine.Over // nil while it goes on
+
+	context orchestrator.ChildContext // of one that ended: what its agent has now
 }
 
 // report tells the plan that the run belongs to what it does not know yet. What is told is on the disk. r.mu is held.
@@ -75,6 +77,12 @@ func (r *run) newest() *heard {
 		return nil
 	case r.state.Ended:
 		h.over = r.overAs()
+		if st := r.state.Step(engine.FirstStep); st != nil {
+			h.context = orchestrator.ChildContext{AgentID: st.Agent, ContextID: st.Context, LastTask: st.Task}
+			if st.Task == "" && r.intent != nil && len(r.intent.References) > 0 {
+				h.context.LastTask = r.intent.References[0]
+			}
+		}
 		r.told = toldOver
 	case r.told.Interrupted() || h.state.Interrupted():
 		r.told = h.state // also another question than before
@@ -198,6 +206,9 @@ func (c *change) hear(h heard) {
 		return
 	}
 	if h.over != nil {
+		if h.context.ContextID != "" {
+			f.known[h.context.AgentID] = &h.context
+		}
 		c.log(h.over)
 		return
 	}

@@ -39,23 +39,24 @@ type run struct {
 
 	mu        sync.Mutex
 	row       orchestrator.Run
-	state     engine.State        // of a run with a plan only what both have: Events, Asks, Fault, Ended
-	flow      *flow               // of a run with a plan; nil without
-	parent    string              // the run that this one is a call of; "" for all others
-	key       string              // what its agents' contexts are kept under; "" = as its conversation or caller says
-	told      a2a.TaskState       // what the parent knows
-	trace     orchestrator.Trace  // that it came with, or the plan's
-	asked     *a2a.Message        // the message the run is for, as its caller sent it
-	intent    *engine.Sending     // the newest
-	message   *a2a.Message        // what it sends
-	config    *engine.Config      // what the caller wants of the answer
-	fresh     bool                // its context is new, so no agent can know it
-	task      bool                // an A2A event is in the log
-	status    a2a.TaskStatus      // the newest
-	fold      *a2a.Task           // the task as logged; nil when nobody needs it yet
-	asks      []*orchestrator.Ask // the open ones
-	hops      int                 // how many agents the message came through, with us
-	counted   counted             // where it was put last
+	state     engine.State               // of a run with a plan only what both have: Events, Asks, Fault, Ended
+	flow      *flow                      // of a run with a plan; nil without
+	parent    string                     // the run that this one is a call of; "" for all others
+	key       string                     // what its agents' contexts are kept under; "" = as its conversation or caller says
+	told      a2a.TaskState              // what the parent knows
+	trace     orchestrator.Trace         // that it came with, or the plan's
+	known     *orchestrator.ChildContext // what the plan knows its agent has for it; nil: it is looked up
+	asked     *a2a.Message               // the message the run is for, as its caller sent it
+	intent    *engine.Sending            // the newest
+	message   *a2a.Message               // what it sends
+	config    *engine.Config             // what the caller wants of the answer
+	fresh     bool                       // its context is new, so no agent can know it
+	task      bool                       // an A2A event is in the log
+	status    a2a.TaskStatus             // the newest
+	fold      *a2a.Task                  // the task as logged; nil when nobody needs it yet
+	asks      []*orchestrator.Ask        // the open ones
+	hops      int                        // how many agents the message came through, with us
+	counted   counted                    // where it was put last
 	working   bool
 	through   chan struct{}      // closed when the newest worker is through
 	interrupt context.CancelFunc // ends what the worker is doing now

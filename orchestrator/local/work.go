@@ -191,7 +191,10 @@ func (c *change) intend(ctx context.Context, cmd *engine.Send, m *a2a.Message) e
 	}
 	s.Digest = engine.Digest(partsOf(m))
 	if cmd.Turn == 1 && !r.fresh {
-		child, err := r.d.store.Context(ctx, r.childKey(), cmd.Agent)
+		child, err := r.known, error(nil)
+		if child == nil {
+			child, err = r.d.store.Context(ctx, r.childKey(), cmd.Agent)
+		}
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound):
 		case err != nil:
