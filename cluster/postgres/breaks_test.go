@@ -329,3 +329,32 @@ func TestTurn(t *testing.T) {
 		t.Error("what failed was written")
 	}
 }
+
+// TestAskForAnother: after a crash the server may give the number of a transaction that came to nothing to another one.
+// That it was committed says nothing then.
+func TestAskForAnother(t *testing.T) {
+	t.Parallel()
+	db := open(t, at(t, t.TempDir()), nil)
+	b := &orchestrator.Batch{Events: []orchestrator.NewEvent{{RunID: "r", Kind: orchestrator.EventFault, JSON: []byte(`1`)}}}
+	if err := db.Write(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{db: db}
+	defer w.drop()
+	var name string
+	if err := db.row(t.Context(), `SELECT e.xmin::text, c.name FROM events e JOIN commits c ON c.xmin = e.xmin`).Scan(&w.xid, &name); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		stored bool
+	}{{name, true}, {"another", false}} {
+		w.name = tt.name
+		if stored, known := w.ask([]*op{{batch: db.ready(b)}}, errors.New("lost")); stored != tt.stored || !known {
+			t.Errorf("stored %v, known %v; want %v", stored, known, tt.stored)
+		}
+	}
+	if len(w.events) != 1 || w.events[0].Seq != 1 {
+		t.Errorf("events %v", w.events)
+	}
+}

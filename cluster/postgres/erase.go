@@ -142,11 +142,16 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 		// Wire records are stored in the order of their time: the old ones come first.
 		db.deleteOld(ctx, `DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT 1000) AND at < $1`,
 			milli(now.Add(-wirelog.MaxAge))),
+		db.deleteOld(ctx, `DELETE FROM commits WHERE ctid = ANY (ARRAY(SELECT ctid FROM commits WHERE at < $1 LIMIT 10000))`,
+			milli(db.now().Add(-commitAge))),
 		// What a process that ended between a blob and its event left behind.
 		db.deleteOld(ctx, `DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs WHERE at < $1 AND NOT EXISTS (
 			SELECT 1 FROM events WHERE blob = hash) LIMIT 100)`, milli(db.now().Add(-orphanAge))),
 	)
 }
+
+// commitAge is how long it is known of a transaction that it was committed: far longer than anybody waits to ask.
+const commitAge = 24 * time.Hour
 
 // orphanAge is how old a blob that no event names must be before it is taken for one that was left behind. Younger ones
 // may be waiting for their event.

@@ -49,6 +49,8 @@ type Options struct {
 	Now     func() time.Time // nil = time.Now
 	Timeout time.Duration    // of one exchange with the server, the wait for other writers included; 0 = 15 s
 	Poll    time.Duration    // how often the log is looked at without a hint; 0 = 5 s
+
+	wireBytes int64 // of wire records in all; 0 = wirelog.MaxBytes
 }
 
 // defaults returns a copy of o in which all is set.
@@ -65,6 +67,7 @@ func (o *Options) defaults() *Options {
 	}
 	d.Timeout = cmp.Or(d.Timeout, 15*time.Second)
 	d.Poll = cmp.Or(d.Poll, 5*time.Second)
+	d.wireBytes = cmp.Or(d.wireBytes, wirelog.MaxBytes)
 	return &d
 }
 
@@ -131,7 +134,7 @@ func Open(ctx context.Context, address string, o *Options) (_ *DB, err error) {
 	db.hub = tail.New(head)
 	db.feed = newFeed(db)
 	db.stopped, db.stop = context.WithCancel(context.WithoutCancel(ctx))
-	db.wire = &wireWriter{db: db, most: wirelog.MaxBytes, wake: make(chan struct{}, 1)}
+	db.wire = &wireWriter{db: db, most: o.wireBytes, wake: make(chan struct{}, 1)}
 	db.wire.queue = wirelog.NewQueue(db.wire.nudge)
 	listening := make(chan struct{})
 	db.background.Go(func() { db.listen(db.stopped, listening) })

@@ -264,8 +264,7 @@ func TestLongTexts(t *testing.T) {
 // TestWireBounds: old records make room for new ones.
 func TestWireBounds(t *testing.T) {
 	t.Parallel()
-	db := open(t, at(t, t.TempDir()), nil)
-	db.wire.most = 1 << 20 // nothing was recorded yet
+	db := open(t, at(t, t.TempDir()), &Options{wireBytes: 1 << 20})
 	body := bytes.Repeat([]byte("x"), 4<<10)
 	const n = 1000
 	for i := range n {

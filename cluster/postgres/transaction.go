@@ -35,6 +35,8 @@ const insertEvents = `WITH stored AS (
 // newestEvent is the highest number ever given to an event.
 const newestEvent = `SELECT greatest((SELECT max(seq) FROM events), (SELECT value FROM counters WHERE name = 'events.seq'), 0)`
 
+const insertCommit = `INSERT INTO commits (name, at) VALUES ($1, $2)`
+
 const insertReceipts = `INSERT INTO receipts (scope, principal, message, digest, run, after, at)
 	SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[], $5::text[], $6::bigint[], $7::bigint[])`
 
@@ -104,11 +106,13 @@ func (w *writer) try(ops []*op) error {
 		w.xid = "" // nothing was done in it
 		return err
 	}
+	w.name = newName()
 	if ops[0].do != nil {
 		return w.alone(ctx, ops[0])
 	}
 	var b pgx.Batch
 	b.Queue(turn)
+	b.Queue(insertCommit, w.name, w.db.now().UnixMilli())
 	queueClaims(&b, ops)
 	queueReceipts(&b, ops)
 	var seq int64
@@ -145,6 +149,7 @@ func (w *writer) alone(ctx context.Context, o *op) error {
 		return err
 	}
 	var b pgx.Batch
+	b.Queue(insertCommit, w.name, w.db.now().UnixMilli())
 	if o.note != nil {
 		o.note().queue(&b, w.db)
 	}
@@ -398,11 +403,19 @@ func (w *writer) ask(ops []*op, cause error) (stored, known bool) {
 	case err == nil && status != nil && *status == "in progress":
 		// The server has not noticed that we are gone. What it may still do without us is not wanted any more; where it is
 		// committing already, that goes first.
-		_, _ = w.c.Exec(ctx, `SELECT pg_terminate_backend($1::bigint::int)`, int64(w.pid))
+		_, _ = w.c.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE pid = $1::bigint AND backend_xid = $2::text::xid8::xid`, int64(w.pid), w.xid)
 		return false, false
 	case err != nil:
 		return false, false
 	case status == nil || *status != "committed":
+		return false, true
+	}
+	// After a crash the number may have been given again, to a transaction of anybody.
+	var ours bool
+	if err := w.c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM commits WHERE name = $1)`, w.name).Scan(&ours); err != nil {
+		return false, false
+	} else if !ours {
 		return false, true
 	}
 	if ops[0].do != nil {

@@ -52,6 +52,7 @@ type writer struct {
 	// The rest belongs to the writer's goroutine.
 	c      *pgx.Conn // nil when there is none
 	xid    string    // of the open transaction
+	name   string    // of the open transaction, as it will be stored
 	pid    uint32    // of the server's process that has it
 	group  int       // ops in the last transaction
 	failed *tail.Failures

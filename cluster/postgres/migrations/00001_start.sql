@@ -7,6 +7,13 @@ CREATE TABLE counters (
 	value bigint NOT NULL
 );
 
+-- Transactions that were committed lately. A number of the server's own would not do: after a crash it gives some of them
+-- again.
+CREATE TABLE commits (
+	name text COLLATE "C" PRIMARY KEY,
+	at   bigint NOT NULL
+);
+
 CREATE TABLE settings (
 	name  text PRIMARY KEY,
 	value text NOT NULL
