@@ -145,6 +145,9 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 	if err := a.store.load(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.configured(ctx); err != nil {
+		return nil, err
+	}
 	if _, ok := db.(orchestrator.Shared); cfg.Host != nil && !ok {
 		return nil, errors.New("runs can be carried on by other processes only where all of them have one store")
 	}

@@ -40,6 +40,11 @@ type Config struct {
 	Demo       DemoAgents    // nil: no demo agents
 	Debug      string        // loopback address for profiles; "" = none
 
+	File     string            // the configuration file, whether it is there or not
+	From     map[string]string // what decided, by the names of package config: a flag, a line of the file
+	Values   map[string]string // what counts from the start on, by the same names
+	Settings map[string]string // that the file decides, by the names of the store
+
 	// Store opens what everything is kept in; nil: SQLite in the data directory. One that other processes write, too, is an
 	// orchestrator.Shared.
 	Store func(ctx context.Context, dir string, log *slog.Logger) (Storage, error)

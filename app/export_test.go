@@ -23,3 +23,11 @@ func (a *App) Publisher() orchestrator.Publisher { return a.publisher }
 func (a *App) ListTasks(ctx context.Context, q orchestrator.TaskQuery) ([]*orchestrator.Run, error) {
 	return a.store.ListTasks(ctx, q)
 }
+
+// Upkeep is what a person does about the program itself.
+func (a *App) Upkeep() orchestrator.Upkeep { return upkeep{a} }
+
+// Setting returns a setting as it is stored.
+func (a *App) Setting(ctx context.Context, name string) (string, error) {
+	return a.store.Setting(ctx, name)
+}

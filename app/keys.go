@@ -31,6 +31,7 @@ type keys struct {
 	jwks []byte // the public half, as it is published
 
 	mu   sync.Mutex
+	next string                                // fingerprint of the key from the next start on; "" = the same
 	made map[[32]byte][]a2a.AgentCardSignature // by the hash of what was signed
 }
 

@@ -34,6 +34,8 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Publisher:   a.publisher,
 		Planner:     a.driver,
 		Library:     a.library,
+		Upkeep:      upkeep{a},
+		Models:      a.model,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	})
 	return nil

@@ -37,6 +37,8 @@ type Options struct {
 	Inspector   orchestrator.Inspector   // nil: what it does is not offered
 	Now         func() time.Time         // nil = time.Now
 	Publisher   orchestrator.Publisher   // nil: the page of our own agent is not there
+	Upkeep      orchestrator.Upkeep      // nil: its part of the settings is not shown
+	Models      orchestrator.Models      // likewise
 	Linger      time.Duration            // how long a conversation stays followed without a window; 0 = 30 s
 	Handle      map[string]http.Handler  // further patterns, such as the storybook's while developing
 }

@@ -226,7 +226,7 @@ func (s *Site) page(r *http.Request, title string, side view.Side) view.Page {
 		side = full
 	}
 	return view.Page{
-		Title: title, Theme: theme, Now: now, Side: side, Native: s.opts.Shell != nil, Sick: s.sick(ctx), Version: s.opts.Version,
+		Title: title, Theme: theme, Text: s.textSize(ctx), Now: now, Side: side, Native: s.opts.Shell != nil, Sick: s.sick(ctx), Version: s.opts.Version,
 		CSS: s.assets.url("app.css"), JS: s.assets.url("app.js"), Fonts: []string{s.assets.url("inter.woff2")},
 	}
 }

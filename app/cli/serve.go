@@ -8,13 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"parley/app"
+	"parley/app/config"
 	"parley/app/desktop"
 	"parley/frontend/storybook"
 	"parley/orchestrator"
@@ -25,8 +28,9 @@ const drainTime = 12 * time.Second
 
 // serverFlags adds the flags of a server to c and returns the configuration they fill.
 func (e *env) serverFlags(c *cobra.Command, demo bool) *serverOptions {
-	o := &serverOptions{}
 	f := c.Flags()
+	o := &serverOptions{flags: f}
+	f.StringVar(&o.file, "config", "", "configuration `file` (default: parley.yaml in the data directory, if it is there)")
 	f.StringVar(&o.UI, "ui", "", "`address` of the page (default 127.0.0.1:7420, or the next free port; port 0 = any)")
 	f.StringVar(&o.PageURL, "ui-url", "", "`URL` under which browsers on other machines reach the page")
 	f.StringVar(&o.A2A, "a2a", "", "`address` for A2A clients (default 127.0.0.1:7421, or the next free port)")
@@ -43,14 +47,52 @@ func (e *env) serverFlags(c *cobra.Command, demo bool) *serverOptions {
 
 type serverOptions struct {
 	app.Config
-	demo bool
-	auth string
+	demo  bool
+	auth  string
+	file  string
+	flags *pflag.FlagSet
+}
+
+// fill sets what no flag set to what the configuration file says.
+func (o *serverOptions) fill(dir string) error {
+	path := o.file
+	if path == "" {
+		path = filepath.Join(dir, config.Name)
+	}
+	file, err := config.Read(path, o.file != "")
+	if err != nil {
+		return &codedError{exitUsage, err}
+	}
+	o.File, o.From, o.Values, o.Settings = path, map[string]string{}, map[string]string{}, map[string]string{}
+	for _, k := range config.Keys {
+		text, where, ok := file.Get(k.Name)
+		if k.Setting != "" {
+			if ok {
+				o.From[k.Name], o.Settings[k.Setting] = where, k.Stored(text)
+			}
+			continue
+		}
+		f := o.flags.Lookup(k.Flag)
+		if f.Changed {
+			o.From[k.Name] = "--" + k.Flag
+		} else if ok {
+			if err := f.Value.Set(text); err != nil {
+				return &codedError{exitUsage, fmt.Errorf("%s: %w", where, err)}
+			}
+			o.From[k.Name] = where
+		}
+		o.Values[k.Name] = f.Value.String()
+	}
+	return nil
 }
 
 // config completes the configuration.
 func (e *env) config(o *serverOptions) (*app.Config, error) {
 	dir, err := e.dir()
 	if err != nil {
+		return nil, err
+	}
+	if err := o.fill(dir); err != nil {
 		return nil, err
 	}
 	cfg := o.Config

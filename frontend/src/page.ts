@@ -140,6 +140,7 @@ function changed(e: Event): void {
 		if (t.value) document.documentElement.dataset.theme = t.value;
 		else delete document.documentElement.dataset.theme;
 	}
+	if (t.dataset.textChoice !== undefined) document.documentElement.dataset.text = t.value;
 	if (t.dataset.kind !== undefined) kinds(t as unknown as HTMLSelectElement);
 }
 

@@ -19,6 +19,7 @@ var Sprite string
 type Page struct {
 	Title   string
 	Theme   string // "light", "dark" or "" for what the system says
+	Text    string // its size: "large", "larger" or ""
 	CSS, JS string // addresses of the bundle
 	Fonts   []string
 	Now     time.Time
@@ -102,12 +103,12 @@ type Message struct {
 
 // Mine is what the person said.
 type Mine struct {
-	ID    string
-	Text  string
-	At    time.Time
-	To    string // the name of whom it was said to
-	Files []FileTag
-	Edit  string // where it can be said anew; "" when it cannot be
+	ID     string
+	Text   string
+	At     time.Time
+	To     string // the name of whom it was said to
+	Files  []FileTag
+	Edit   string // where it can be said anew; "" when it cannot be
 	Branch string
 }
 

@@ -176,13 +176,20 @@ func unreadable(path string, err error) error {
 const backupDir = "backups"
 
 // backup writes a checked copy into the backup directory and keeps the newest few.
-func (db *DB) backup(ctx context.Context, p *sql.DB, version int64) (err error) {
+func (db *DB) backup(ctx context.Context, p *sql.DB, version int64) error {
 	dir := filepath.Join(db.dir, backupDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	name := fmt.Sprintf("parley-%s-v%d.db", db.now().UTC().Format("20060102T150405.000"), version)
-	path := filepath.Join(dir, name)
+	if err := db.copyTo(ctx, p, filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	return prune(dir)
+}
+
+// copyTo writes a checked copy of the database to path: all of it or nothing.
+func (db *DB) copyTo(ctx context.Context, p *sql.DB, path string) (err error) {
 	part := path + ".part"
 	os.Remove(part) // of an earlier start that was cut off
 	if err := create(part); err != nil {
@@ -208,10 +215,7 @@ func (db *DB) backup(ctx context.Context, p *sql.DB, version int64) (err error) 
 	if err := os.Rename(part, path); err != nil {
 		return err
 	}
-	if err := syncDir(dir); err != nil {
-		return err
-	}
-	return prune(dir)
+	return syncDir(filepath.Dir(path))
 }
 
 // prune removes all but the newest backups. Their names sort by time.

@@ -118,6 +118,9 @@ func Open(ctx context.Context, dir string, o *Options) (_ *DB, err error) {
 			db.lock.Unlock()
 		}
 	}()
+	if err := db.restore(ctx); err != nil {
+		return nil, err
+	}
 	if err := db.prepare(ctx); err != nil {
 		return nil, err
 	}
