@@ -246,7 +246,7 @@ func (s *Site) openRun(ctx context.Context, r *running) view.OpenRun {
 	if r.stopping {
 		st = view.Stopping(ctx)
 	}
-	return view.OpenRun{ID: r.id, Speaker: s.speaker(ctx, r.agent), State: st, Since: r.clock()}
+	return view.OpenRun{ID: r.id, Speaker: s.speaker(ctx, r.agent), State: st, Since: r.clock(), Step: s.stepOf(ctx, r.id)}
 }
 
 // clock is since when the run has been going on; zero while it waits for a person.

@@ -71,6 +71,7 @@ type Site struct {
 	rooms   *rooms
 	boards  *boards
 	titles  *cache[string] // of tasks, by run
+	steps   *cache[string] // what stepOf knows, by run
 	watched watches
 	opened  atomic.Int64 // sockets
 	tongue  atomic.Value // the code of the language that a page was last served in, a string
@@ -101,7 +102,7 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	s.assets = newAssets()
 	s.people = &directory{store: store}
 	s.pages = newCache[string](cachedHTML)
-	s.titles = newCache[string](cachedTitles)
+	s.titles, s.steps = newCache[string](cachedTitles), newCache[string](cachedTitles)
 	s.found = &previews{now: s.now}
 	s.rooms = &rooms{site: s, open: map[string]*room{}}
 	s.bin = &bin{site: s}

@@ -412,3 +412,52 @@ func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items 
 	p.Panel = draw(ctx, view.RunPanel(panel))
 	return nil
 }
+
+// stepScope begins the scope of a run that carries out a step of another run's plan.
+const stepScope = "step/"
+
+// stepOf says which step of which plan a run carries out, nil for one that is no part of a plan. It never changes, and is
+// looked up once.
+func (s *Site) stepOf(ctx context.Context, run string) *view.Link {
+	if s.opts.Planner == nil || run == "" {
+		return nil
+	}
+	known, ok := s.steps.get(run)
+	if !ok {
+		var sure bool
+		if known, sure = s.findStep(ctx, run); sure {
+			s.steps.put(run, known)
+		}
+	}
+	chat, rest, _ := strings.Cut(known, "\n")
+	parent, title, is := strings.Cut(rest, "\n")
+	if !is {
+		return nil
+	}
+	return &view.Link{Label: view.T(ctx, "Step: %s", title), Href: "/c/" + url.PathEscape(chat) + "?run=" + url.QueryEscape(parent)}
+}
+
+// findStep returns the chat, the run with the plan and the title of the step, a line each; "" for none. It is not sure
+// while the plan does not say yet what the run is for.
+func (s *Site) findStep(ctx context.Context, run string) (known string, sure bool) {
+	row, err := s.store.Run(ctx, run)
+	if err != nil {
+		return "", false
+	}
+	parent, is := strings.CutPrefix(row.Scope, stepScope)
+	if !is || row.ConversationID == "" {
+		return "", true
+	}
+	p, err := s.opts.Planner.Plan(ctx, parent)
+	if err != nil {
+		return "", false
+	}
+	for i := range p.Nodes {
+		for j := range p.Nodes[i].Calls {
+			if p.Nodes[i].Calls[j].RunID == run {
+				return row.ConversationID + "\n" + parent + "\n" + titled(&p.Nodes[i]), true
+			}
+		}
+	}
+	return "", false
+}

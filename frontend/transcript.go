@@ -66,6 +66,9 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	}
 	m := view.Message{ID: itemID(it.ID), Speaker: s.speaker(ctx, it.AgentID), More: more, At: it.At.In(now.Location())}
 	whole = true
+	if !more && it.RunID != "" {
+		m.Step = s.stepOf(ctx, it.RunID)
+	}
 	switch it.Kind {
 	case orchestrator.ItemAgent:
 		m.RunID, m.Copy = it.RunID, it.Text

@@ -99,6 +99,7 @@ type Message struct {
 	Copy    string // what Copy takes; "" for no button
 	RunID   string
 	Branch  string // where to post to go on from here in a new chat; "" when it cannot be
+	Step    *Link  // the step of a plan that said it, with the plan's panel; nil when there is none
 }
 
 // Mine is what the person said.
