@@ -37,9 +37,6 @@ type TaskQuery struct {
 // DemoScope begins the scopes of the demo agents' own runs.
 const DemoScope = "demo/"
 
-// MutedAgents is the setting that names the agents whose asks notify nobody: their ids, a space between.
-const MutedAgents = "inbox.muted"
-
 // Inspector is what a person may do, beside what a Runner offers, who looks at tasks and at the wire.
 type Inspector interface {
 	// CancelTask asks for the end of a run, whosever it is.
