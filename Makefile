@@ -17,7 +17,7 @@ BENCHTIME ?= 1s
 TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check dev e2e bench bench-history crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
+.PHONY: help run build cluster test check dev e2e bench bench-history crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
 	fmt lint uptodate tidy clean deps tools
 
 help: ## print this
@@ -28,6 +28,9 @@ run: build ## build, start with the demo agents, open the browser (or print the 
 
 build: ## build bin/parley, the browser edition: needs Go and a C compiler, nothing else
 	@go build -ldflags "$(LDFLAGS)" -o bin/parley .
+
+cluster: ## build bin/parley-cluster, for more than one machine: docs/scale.md
+	@cd cluster && go build -ldflags "$(LDFLAGS)" -o ../bin/parley-cluster ./cmd/parley-cluster
 
 test: deps ## install what the tests need, then run all of them, browser included
 	$(TEST) ./...
