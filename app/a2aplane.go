@@ -53,18 +53,18 @@ func newA2APlane(a *App, base, grpc string) (*a2aPlane, error) {
 	}
 	card := ownCard(base, grpc, a.cfg.Version, !a.cfg.OpenA2A)
 	a.keys.sign(card, base)
-	extended := func(ctx context.Context, agents []*orchestrator.Agent) *a2a.AgentCard {
-		card := extendedCard(card, a.offered(ctx), agents)
+	extended := func(ctx context.Context, principal string, agents []*orchestrator.Agent) *a2a.AgentCard {
+		card := extendedCard(card, a.offered(ctx, principal), agents)
 		a.keys.sign(card, base)
 		return card
 	}
 	public := func(context.Context, *http.Request) *a2a.AgentCard { return card }
 	if a.cfg.OpenA2A { // nobody has a token, so nobody asks for more
-		public = func(ctx context.Context, _ *http.Request) *a2a.AgentCard { return extended(ctx, nil) }
+		public = func(ctx context.Context, _ *http.Request) *a2a.AgentCard { return extended(ctx, anonymous, nil) }
 	}
 	p.own = p.handler(public, &a2aserver.HandlerOptions{
 		ExtendedCard: func(ctx context.Context, principal string) *a2a.AgentCard {
-			return extended(ctx, a.agentsFor(ctx, principal))
+			return extended(ctx, principal, a.agentsFor(ctx, principal))
 		},
 	})
 	p.callers = guard.NewKeys(a.tokens.lookup, &guard.BearerOptions{

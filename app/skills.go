@@ -19,6 +19,8 @@ import (
 //     scope `workflows`, or for workflows that are exposed;
 //   - workflow-ID: one for each exposed workflow, named by `skillId` in the metadata of the message (or of the request). Its
 //     inputs are a data part, and what is said in words is its first input of text.
+//
+// Either way a workflow sends to no agent that the caller's token does not reach.
 const (
 	runWorkflowSkill = "run-workflow"
 	workflowSkill    = "workflow-" // before the id
@@ -147,10 +149,8 @@ func (a *App) launchFor(ctx context.Context, principal string, ask *launchReques
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range w.Agents() {
-			if a.forCaller(ctx, principal, id) == nil {
-				return nil, invalidPart("there is no agent " + id + " for this token")
-			}
+		if id := a.unreached(ctx, principal, w); id != "" {
+			return nil, invalidPart("there is no agent " + id + " for this token")
 		}
 		if _, err := w.Given(ask.inputs); err != nil {
 			return nil, err
@@ -172,6 +172,9 @@ func (a *App) launchFor(ctx context.Context, principal string, ask *launchReques
 	if !slices.Contains(w.On, workflow.OnA2A) {
 		return nil, invalidPart("the file of " + w.Name + " says that only people start it")
 	}
+	if id := a.unreached(ctx, principal, w); id != "" {
+		return nil, invalidPart(w.Name + " needs the agent " + id + ", which this token does not reach")
+	}
 	given := ask.inputs
 	if free := w.FreeInput(given); ask.text != "" && free != "" {
 		raw, err := w.Typed(free, ask.text)
@@ -190,13 +193,23 @@ var errNoWorkflows = &a2a.Error{
 	Kind: a2a.KindForbidden, Message: "this token may not have workflow files carried out: it lacks the scope `workflows`",
 }
 
-// offered returns the workflows that are skills.
-func (a *App) offered(ctx context.Context) []offered {
+// unreached returns an agent that a workflow names and its caller may not reach, "" when there is none.
+func (a *App) unreached(ctx context.Context, principal string, w *workflow.Workflow) string {
+	for _, id := range w.Agents() {
+		if a.forCaller(ctx, principal, id) == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// offered returns the workflows that are skills for a caller: those of which it reaches every agent.
+func (a *App) offered(ctx context.Context, principal string) []offered {
 	all, err := a.library.exposed(ctx)
 	if err != nil {
 		a.log.ErrorContext(ctx, "the workflows could not be read", "err", err)
 	}
-	return all
+	return slices.DeleteFunc(all, func(w offered) bool { return a.unreached(ctx, principal, w.read) != "" })
 }
 
 // runWorkflow describes the skill that carries out whatever workflow it is given.
