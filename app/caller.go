@@ -206,10 +206,14 @@ var _ orchestrator.Caller = (*caller)(nil)
 // went tells how a call went and returns its error in the orchestrator's terms. An error in the agent's own terms is an
 // answer; a call that we ended, or did not make, says nothing of the agent.
 func (c *caller) went(g *orchestrator.Agent, err error) error {
-	if err = told(err); c.heard == nil || errors.Is(err, context.Canceled) {
+	err = told(err)
+	var t *toldError
+	if g.Known == orchestrator.KnownByPerson && errors.As(err, &t) && t.fault.Kind == string(card.KindVersion) {
+		t.fault.Do = "Choose another version on the agent's page, under “Call it differently”."
+	}
+	if c.heard == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	var t *toldError
 	var answer *a2a.Error
 	var fault *orchestrator.Fault
 	switch {
