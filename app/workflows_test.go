@@ -134,6 +134,17 @@ func TestWorkflowIsSkill(t *testing.T) {
 	if strings.Contains(first, "INPUT_REQUIRED") || !strings.Contains(string(stream.body), `"greeting":"Hello Ada, 2"`) {
 		t.Errorf("the reply: %s", stream.body)
 	}
+	// In words, too, where one text is all that is asked for.
+	id = said("m2", `{"data":{"times":3}}`, ","+skill).result(t, "task.id")
+	words := func(id, text string) *reply {
+		return p.call("", token, "SendMessage", fmt.Sprintf(`{"message":{"messageId":"%s%s","taskId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, id, text, id, text))
+	}
+	if r := words(id, "B"); r.get("error.code") != "-32602" {
+		t.Errorf("too short: %s", r.body)
+	}
+	if got := greeting(words(id, "Bob")); got != "Hello Bob, 3" {
+		t.Errorf("in words: %q", got)
+	}
 }
 
 // A file needs the scope, and names no agent that the token does not reach.

@@ -125,6 +125,9 @@ func (w *watcher) open(l *app.Line) {
 		w.progress.pause()
 		w.printAsk(l.Ask)
 		fmt.Fprint(w.stderr, "Sign in there; it goes on by itself.\n")
+		if len(w.asks) == 0 {
+			w.progress.resume()
+		}
 		return
 	}
 	w.asks = append(w.asks, l.Ask)

@@ -47,8 +47,12 @@ func (r *run) fits(ask *engine.Ask, a *reply) error {
 			data = m.Parts[j].Data
 		}
 	}
-	if data == nil {
-		data = mustJSON(a2a.Text(m.Parts))
+	if data == nil { // words that are what the form wants become that
+		text := a2a.Text(m.Parts)
+		if data = workflow.Worded(r.asks[i].Schema, text); data == nil {
+			data = mustJSON(text)
+		}
+		m.Parts = []a2a.Part{{Kind: a2a.PartData, Data: data}}
 	}
 	if err := workflow.Fits(r.asks[i].Schema, data); err != nil {
 		return &orchestrator.Fault{
