@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"orchestrator/planner/modeltest":   {},
 	"orchestrator/workflow":            {"orchestrator", "orchestrator/engine", "a2a"},
 	"orchestrator/steps":               {"orchestrator", "orchestrator/engine", "orchestrator/planner", "a2a"},
-	"orchestrator/local":               {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "a2a"},
+	"orchestrator/local":               {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "orchestrator/workflow", "a2a"},
 	"orchestrator/words":               {"orchestrator", "a2a"},
 	"orchestrator/wirelog":             {"orchestrator", "a2a"},
 	"orchestrator/tail":                {"orchestrator", "a2a"},
