@@ -44,7 +44,7 @@ func state(s a2a.TaskState) *view.State {
 // Samples returns every component in the states worth looking at.
 func Samples() []Sample {
 	asked := now.Add(-time.Minute)
-	return append(inspectSamples(), []Sample{
+	return append(append(inspectSamples(), keeperSamples()...), []Sample{
 		{"side", view.SideList(side())},
 		{"side-empty", view.SideList(view.Side{})},
 		{"said", view.Said(view.Mine{ID: "i1", Text: "Compare three embedded stores.\nOn a real board, please.", At: now, Files: []view.FileTag{{Name: "fleet-profile.csv", Size: "4 KB", Href: "/runs/r1/files/0"}}})},
