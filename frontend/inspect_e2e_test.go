@@ -217,6 +217,15 @@ var axePages = []string{
 
 // axe finds nothing serious on any page, by day and by night, wide and narrow.
 func TestE2EAccessible(t *testing.T) {
+	for _, as := range []struct {
+		theme string
+		width int64
+	}{{"light", 1440}, {"dark", 1440}, {"light", 390}} {
+		t.Run(fmt.Sprint(as.theme, "-", as.width), func(t *testing.T) { accessible(t, as.theme, as.width) })
+	}
+}
+
+func accessible(t *testing.T, theme string, width int64) {
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")
 	if err != nil {
 		t.Fatal(err)
@@ -242,20 +251,15 @@ func TestE2EAccessible(t *testing.T) {
 	if len(check("a button without a name")) == 0 {
 		t.Fatal("axe finds nothing wrong with a button that has no name")
 	}
-	for _, as := range []struct {
-		theme string
-		width int64
-	}{{"light", 1440}, {"dark", 1440}, {"light", 390}} {
-		a.do(chromedp.EmulateViewport(as.width, 900))
-		if _, err := chromedp.Call(a.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: as.theme}}}); err != nil {
-			t.Fatal(err)
-		}
-		for _, page := range axePages {
-			a.do(chromedp.Navigate(w.srv.URL + page))
-			a.until("document.querySelector('#live-word').textContent === 'Live'")
-			for _, f := range check(page) {
-				t.Errorf("%s, %s, %d wide: %s", page, as.theme, as.width, f)
-			}
+	a.do(chromedp.EmulateViewport(width, 900))
+	if _, err := chromedp.Call(a.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range axePages {
+		a.do(chromedp.Navigate(w.srv.URL + page))
+		a.until("document.querySelector('#live-word').textContent === 'Live'")
+		for _, f := range check(page) {
+			t.Errorf("%s: %s", page, f)
 		}
 	}
 }
