@@ -241,7 +241,9 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("problems %v", u.Problems)
 	}
 	for _, s := range []app.SaveWorkflow{
-		{Source: "steps: []"}, {ID: "No", Source: offeredFile}, {ID: "x", Source: "on: manual\n" + offeredFile, Expose: true},
+		{Source: "steps: []"},
+		{ID: "No", Source: offeredFile},
+		{ID: "x", Source: "on: manual\n" + offeredFile, Expose: true},
 		{ID: "x", Source: "name: " + strings.Repeat("x", 300<<10)},
 	} {
 		if err := p.ctl.Call(t.Context(), "workflow.save", s, nil); err == nil {
