@@ -68,7 +68,7 @@ func (p *previews) get(id string) *found {
 }
 
 func (s *Site) connectPage(w http.ResponseWriter, r *http.Request) error {
-	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, "Connect an agent", view.Side{Section: "connect"}), view.Connect{Input: r.FormValue("input")}))
+	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, view.T(r.Context(), "Connect an agent"), view.Side{Section: "connect"}), view.Connect{Input: r.FormValue("input")}))
 }
 
 // preview looks for what was typed. The answer is a page of its own, so that loading it again fetches nothing.
@@ -98,7 +98,7 @@ func (s *Site) previewed(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/connect", http.StatusSeeOther)
 		return nil
 	}
-	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, "Connect an agent", view.Side{Section: "connect"}), s.connectView(r.Context(), id, f)))
+	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, view.T(r.Context(), "Connect an agent"), view.Side{Section: "connect"}), s.connectView(r.Context(), id, f)))
 }
 
 func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connect {
@@ -107,7 +107,7 @@ func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connec
 		v.Input = ""
 	}
 	if f.fault != nil {
-		v.Fault.Title = "No card was found"
+		v.Fault.Title = view.T(ctx, "No card was found")
 		if f.fault.Kind == "unauthenticated" {
 			v.Wants, v.Scheme = true, challenged(f.fault)
 		}
@@ -136,9 +136,9 @@ func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connec
 				continue
 			}
 			fc.Fault = view.FaultOf(ctx, fault, "")
-			fc.Fault.Title = "No card was found"
+			fc.Fault.Title = view.T(ctx, "No card was found")
 			if c.Input != "" && len(c.Input) < 300 {
-				fc.Fault.Title += " for " + c.Input
+				fc.Fault.Title = view.T(ctx, "No card was found for %s", c.Input)
 			}
 		}
 		if c.Agent != nil && c.Agent.Card != nil && c.Credential == nil {

@@ -426,7 +426,7 @@ func TestE2EKeyboard(t *testing.T) {
 	}
 	order := strings.Join(seen, " · ")
 	at := 0
-	for _, name := range []string{"Skip to content", "Parley", "New chat", "jump", "Edge log store", "AR", "Settings", "Find in this chat", "Pin this chat", "More", "Conversation", "Copy", "Branch from here", "Ask again", "text", "file", "Name an agent", "Run a workflow", "To", "Send"} {
+	for _, name := range []string{"Skip to content", "Parley", "New chat", "jump", "AR", "QL", "Settings", "Find in this chat", "Pin this chat", "More", "Conversation", "Copy", "Branch from here", "Ask again", "text", "file", "Name an agent", "Run a workflow", "To", "Send"} {
 		i := strings.Index(order[at:], name)
 		if i < 0 {
 			if name == "jump" || name == "text" || name == "file" { // fields are named by their labels

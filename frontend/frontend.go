@@ -105,7 +105,7 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	s.titles, s.steps = newCache[string](cachedTitles), newCache[string](cachedTitles)
 	s.found = &previews{now: s.now}
 	s.rooms = &rooms{site: s, open: map[string]*room{}}
-	s.bin = &bin{site: s}
+	s.bin = &bin{site: s, undo: undoFor}
 	s.lobby = newLobby(s)
 	s.queue = newQueue(s)
 	s.boards = newBoards(s, map[string]drawBoard{"/inbox": s.inboxBoard, "/tasks": s.tasksBoard, "/wire": s.wireBoard, "/runs": s.runBoard, "/workflows": s.workflowsBoard})

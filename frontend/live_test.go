@@ -257,6 +257,7 @@ func TestTitleFollows(t *testing.T) {
 func TestDeletedChatReloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
+	w.bin.undo = time.Millisecond
 	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "x"})
 	a := w.open("/c/c1")
 	eventually(t, func() error {

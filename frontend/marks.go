@@ -59,6 +59,7 @@ func (s *Site) markChat(w http.ResponseWriter, r *http.Request, m orchestrator.C
 // nothing is lost by accident.
 type bin struct {
 	site  *Site
+	undo  time.Duration // how long it can be taken back
 	mu    sync.Mutex
 	chats map[string]*time.Timer
 }
@@ -76,7 +77,7 @@ func (b *bin) put(id string) {
 		b.chats = map[string]*time.Timer{}
 	}
 	if b.chats[id] == nil {
-		b.chats[id] = time.AfterFunc(undoFor, func() { b.erase(id) })
+		b.chats[id] = time.AfterFunc(b.undo, func() { b.erase(id) })
 	}
 }
 

@@ -140,7 +140,7 @@ func (s *Site) trustOf(ctx context.Context, a *orchestrator.Agent, look *orchest
 	out := []view.TrustCheck{from, s.connectionOf(ctx, look, origin)}
 
 	by := view.TrustCheck{State: unknown(ctx), Name: view.T(ctx, "Signature"), Text: view.T(ctx, "The card is not signed.")}
-	if v := view.SignedBy(a.Signature); v != nil {
+	if v := view.SignedBy(ctx, a.Signature); v != nil {
 		by.Text, by.Code, by.Lines = v.Word, v.Key, v.Lines
 		switch a.Signature.State {
 		case orchestrator.SignatureVerified:

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"strings"
 
 	"parley/orchestrator"
@@ -14,7 +15,7 @@ type Signed struct {
 }
 
 // SignedBy puts a signature into words; nil for a card without one.
-func SignedBy(s *orchestrator.Signature) *Signed {
+func SignedBy(ctx context.Context, s *orchestrator.Signature) *Signed {
 	if s == nil {
 		return nil
 	}
@@ -26,23 +27,23 @@ func SignedBy(s *orchestrator.Signature) *Signed {
 	}
 	switch s.State {
 	case orchestrator.SignatureVerified:
-		v.Word, v.Key = "Verified: signed by the key", s.Fingerprint
+		v.Word, v.Key = T(ctx, "Verified: signed by the key"), s.Fingerprint
 	case orchestrator.SignatureChanged:
-		v.Word = "Changed since it was verified"
+		v.Word = T(ctx, "Changed since it was verified")
 	case orchestrator.SignatureFailed:
-		v.Word = "Not verified"
+		v.Word = T(ctx, "Not verified")
 	default:
-		v.Word = "Signed, not verified"
+		v.Word = T(ctx, "Signed, not verified")
 	}
-	say(s.Why)
+	say(Tv(ctx, s.Why))
 	switch {
 	case s.Source != "" && s.Keys != nil && s.State == orchestrator.SignatureVerified:
-		say("The key is from " + s.Source + "; no other is taken for this agent.")
+		say(T(ctx, "The key is from %s; no other is taken for this agent.", s.Source))
 	case s.Source != "":
-		say("Keys: " + s.Source)
+		say(T(ctx, "Keys: %s", s.Source))
 	}
 	if len(s.Unsigned) > 0 {
-		say("Not covered: " + strings.Join(s.Unsigned, ", "))
+		say(T(ctx, "Not covered: %s", strings.Join(s.Unsigned, ", ")))
 	}
 	return v
 }
