@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +15,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"parley/a2a"
+	"parley/cluster/postgres"
+	"parley/cluster/postgres/postgrestest"
 	"parley/cluster/temporal"
 	"parley/cluster/temporal/servertest"
 	"parley/orchestrator"
@@ -35,7 +40,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer cluster.Close()
-		return m.Run()
+		code := m.Run()
+		if server, err := database(); err == nil {
+			_ = server.Close()
+		}
+		return code
 	}()
 	os.Exit(code)
 }
@@ -112,7 +121,12 @@ func newNode(t testing.TB, store orchestrator.Store, caller orchestrator.Caller)
 
 func newStore(t testing.TB) orchestrator.Store {
 	t.Helper()
-	store := orchestratortest.Share(orchestratortest.NewMemoryStore())
+	return named(t, orchestratortest.Share(orchestratortest.NewMemoryStore()))
+}
+
+// named gives a store a queue of its own.
+func named(t testing.TB, store orchestrator.Store) orchestrator.Store {
+	t.Helper()
 	if err := store.Write(t.Context(), &orchestrator.Batch{Settings: map[string]string{queue: t.Name() + "/" + uuid.NewString()}}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,4 +143,43 @@ func TestDriver(t *testing.T) {
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	orchestratortest.RunPlans(t, newNode, newStore)
+}
+
+// database is where the stores of the tests on PostgreSQL are.
+var database = sync.OnceValues(func() (*postgrestest.Server, error) {
+	return postgrestest.Start(context.Background())
+})
+
+func newPostgres(t testing.TB) orchestrator.Store {
+	t.Helper()
+	server, err := database()
+	if errors.Is(err, postgrestest.ErrMissing) && os.Getenv("PARLEY_CLUSTER_TESTS") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := server.Schema(t.Context(), "t"+strings.ReplaceAll(uuid.NewString(), "-", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("pool_max_conns", "2") // there are many stores at once
+	u.RawQuery = q.Encode()
+	db, err := postgres.Open(t.Context(), u.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return named(t, db)
+}
+
+// So it does with the store that a cluster has. What plans promise on it is tested where nodes and workers are processes.
+func TestDriverOnPostgres(t *testing.T) {
+	t.Parallel()
+	orchestratortest.RunDriver(t, newNode, newPostgres)
 }
