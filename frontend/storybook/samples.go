@@ -61,6 +61,15 @@ func Samples() []Sample {
 		{"gap", message(view.Block{Kind: view.BlockGap, Text: "The connection was lost here. What the agent said meanwhile could not be had again."})},
 		{"receipt", message(view.Block{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &view.State{Class: "is-done", Icon: "s-done", Word: "You answered"}, Answer: "Compute Module 4", Prompt: "<p>Which board is closest to the fleet?</p>"}})},
 		{"stopped", message(view.Block{Kind: view.BlockState, State: state(a2a.TaskStateCanceled), Took: "after 0:42"})},
+		{"queue", view.QueueList([]view.Waiting{{Text: "And then compare the licences", To: "Quill", Href: "/c/c1/queue/m1"}, {Text: "Make a table of it", Href: "/c/c1/queue/m2"}})},
+		{"toast", view.ToastBox(&view.Toast{Text: "“Edge log store” is deleted.", Undo: "/c/c1/undelete"})},
+		{"pinned", view.PinButton("c1", true)},
+		{"options", view.Options([]view.OptionGroup{
+			{Name: "Agents", Options: []view.Option{{Name: []orchestrator.Span{{Text: "Atlas "}, {Text: "Res", Mark: true}, {Text: "earch"}}, Flag: &atlas.Flag, Detail: "New chat with this agent", Href: "/?to=atlas", To: "atlas", Insert: "@Atlas Research "}}},
+			{Name: "Actions", Options: []view.Option{{Name: []orchestrator.Span{{Text: "Keyboard shortcuts"}}, Icon: "i-key", Press: "keys-open", Kbd: "?"}}},
+		})},
+		{"options-none", view.Options(nil)},
+		{"html", message(view.Block{Kind: view.BlockHTML, Name: "report.html", Detail: "HTML, 12 KB", Href: "/runs/r1/artifacts/a/0"})},
 		{"fault", view.FaultCard(view.FaultOf(ctx, &orchestrator.Fault{
 			Kind: "refused", Where: orchestrator.WhereNetwork, What: "scan.harbor.example refused the connection.", Do: "See whether the agent is running, then try again.", Raw: "dial tcp 192.0.2.7:443: connect: connection refused", Retry: true,
 		}, "/runs/r1/retry"))},
