@@ -63,7 +63,7 @@ func (s *Site) palette(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	add(view.T(ctx, "Workflows"), flows)
-	add(view.T(ctx, "Actions"), actions(ctx, q))
+	add(view.T(ctx, "Actions"), s.actions(ctx, q))
 	add(view.T(ctx, "Messages"), s.messageOptions(ctx, q))
 	return s.write(w, r, http.StatusOK, view.Options(groups))
 }
@@ -107,19 +107,24 @@ func (s *Site) chatActions(ctx context.Context, id, q string) []view.Option {
 }
 
 // actions are what can be done anywhere.
-func actions(ctx context.Context, q string) []view.Option {
-	return pick(q, 20,
-		view.Option{Name: named(view.T(ctx, "New chat")), Icon: "i-new", Href: "/", Kbd: "Ctrl Alt N"},
-		view.Option{Name: named(view.T(ctx, "Search all chats")), Icon: "i-search", Href: "/search?q=" + url.QueryEscape(q), Kbd: "Ctrl Shift F"},
-		view.Option{Name: named(view.T(ctx, "Inbox")), Icon: "i-inbox", Href: "/inbox"},
-		view.Option{Name: named(view.T(ctx, "Agents")), Icon: "i-agents", Href: "/agents"},
-		view.Option{Name: named(view.T(ctx, "Connect an agent")), Icon: "i-plus", Href: "/connect"},
-		view.Option{Name: named(view.T(ctx, "Tasks")), Icon: "i-tasks", Href: "/tasks"},
-		view.Option{Name: named(view.T(ctx, "Wire")), Icon: "i-wire", Href: "/wire"},
-		view.Option{Name: named(view.T(ctx, "Import a chat")), Icon: "i-file", Href: "/import"},
-		view.Option{Name: named(view.T(ctx, "Settings")), Icon: "i-settings", Href: "/settings", Kbd: "Ctrl ,"},
-		view.Option{Name: named(view.T(ctx, "Keyboard shortcuts")), Icon: "i-key", Press: "keys-open", Kbd: "?"},
-	)
+func (s *Site) actions(ctx context.Context, q string) []view.Option {
+	options := []view.Option{
+		{Name: named(view.T(ctx, "New chat")), Icon: "i-new", Href: "/", Kbd: "Ctrl Alt N"},
+		{Name: named(view.T(ctx, "Search all chats")), Icon: "i-search", Href: "/search?q=" + url.QueryEscape(q), Kbd: "Ctrl Shift F"},
+		{Name: named(view.T(ctx, "Inbox")), Icon: "i-inbox", Href: "/inbox"},
+		{Name: named(view.T(ctx, "Agents")), Icon: "i-agents", Href: "/agents"},
+		{Name: named(view.T(ctx, "Connect an agent")), Icon: "i-plus", Href: "/connect"},
+		{Name: named(view.T(ctx, "Tasks")), Icon: "i-tasks", Href: "/tasks"},
+		{Name: named(view.T(ctx, "Workflows")), Icon: "i-flow", Href: "/workflows"},
+		{Name: named(view.T(ctx, "Wire")), Icon: "i-wire", Href: "/wire"},
+		{Name: named(view.T(ctx, "Import a chat")), Icon: "i-file", Href: "/import"},
+		{Name: named(view.T(ctx, "Settings")), Icon: "i-settings", Href: "/settings", Kbd: "Ctrl ,"},
+		{Name: named(view.T(ctx, "Keyboard shortcuts")), Icon: "i-key", Press: "keys-open", Kbd: "?"},
+	}
+	if s.opts.Publisher != nil {
+		options = append(options, view.Option{Name: named(view.T(ctx, "My agent")), Icon: "i-cast", Href: "/my-agent"})
+	}
+	return pick(q, 20, options...)
 }
 
 func (s *Site) chatOptions(ctx context.Context, q string) ([]view.Option, error) {
