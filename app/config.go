@@ -18,6 +18,12 @@ import (
 	"parley/orchestrator/sqlite"
 )
 
+// Shell is what a window of our own can do for the page, and Notice what it can tell.
+type (
+	Shell  = frontend.Shell
+	Notice = frontend.Notice
+)
+
 // Config says how the program runs. Data is required.
 type Config struct {
 	Data    string // the data directory
@@ -56,7 +62,7 @@ type Config struct {
 	// in Data.
 	Secrets string
 
-	Shell frontend.Shell          // of the window; nil in a browser
+	Shell Shell                   // of the window; nil in a browser
 	Pages map[string]http.Handler // more pages, by pattern, for development
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"parley/app"
 	"parley/app/desktop"
-	"parley/frontend"
 )
 
 // newWindow returns the window, not yet open.
@@ -61,7 +60,7 @@ func newWindow(cfg *app.Config) *desktop.Window {
 // shell does for the page in the window what a web view cannot.
 type shell struct{ *desktop.Window }
 
-var _ frontend.Shell = shell{}
+var _ app.Shell = shell{}
 
 func (shell) OpenURL(address string) error { return openURL(address) }
 
@@ -73,7 +72,7 @@ func (shell) OpenFolder(path string) error {
 	return openPath(path)
 }
 
-func (s shell) Notify(n *frontend.Notice) error {
+func (s shell) Notify(n *app.Notice) error {
 	return s.Window.Notify(n.ID, n.Title, n.Body, n.Href)
 }
 
