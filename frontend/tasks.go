@@ -472,7 +472,7 @@ func (s *Site) told(ctx context.Context, run *orchestrator.Run) (*a2a.Task, []vi
 type ledger struct {
 	lines []view.TaskEvent
 	last  a2a.TaskState
-	said  string // with it
+	said  string         // with it
 	arts  map[string]int // line of an artifact that is being written, by its id
 	n     map[string]int
 }

@@ -21,8 +21,10 @@ func storeLedger(t *testing.T, open OpenStore) {
 	// Tasks of three owners in two scopes, beside what is not to be listed.
 	var all []*orchestrator.Run
 	owners := []struct{ scope, principal, to string }{
-		{orchestrator.OwnAgent, orchestrator.LocalPrincipal, "atlas"}, {orchestrator.OwnAgent, "tok", orchestrator.Auto},
-		{"agents/quill", "tok", "quill"}, {"demo/echo", orchestrator.LocalPrincipal, "echo"},
+		{orchestrator.OwnAgent, orchestrator.LocalPrincipal, "atlas"},
+		{orchestrator.OwnAgent, "tok", orchestrator.Auto},
+		{"agents/quill", "tok", "quill"},
+		{"demo/echo", orchestrator.LocalPrincipal, "echo"},
 	}
 	states := []a2a.TaskState{a2a.TaskStateWorking, a2a.TaskStateCompleted, a2a.TaskStateFailed}
 	for i := range 40 {

@@ -323,8 +323,12 @@ func storeChanges(t *testing.T, open OpenStore) {
 		})
 	}
 	storeHinted(t, s, rows, []orchestrator.Change{
-		{ConversationID: "c"}, {AgentID: "a"}, {RunID: "r", ConversationID: "c"}, {AskID: "k", RunID: "r", ConversationID: "c"},
-		{TokenID: "t"}, {Setting: "s"},
+		{ConversationID: "c"},
+		{AgentID: "a"},
+		{RunID: "r", ConversationID: "c"},
+		{AskID: "k", RunID: "r", ConversationID: "c"},
+		{TokenID: "t"},
+		{Setting: "s"},
 	})
 	storeHinted(t, s, func() {
 		rows()
