@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
@@ -85,14 +86,23 @@ func (l *Login) kept() (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// check reports whether the passphrase is the one. It takes its time.
+// turn waits until nobody else is checked. Meanwhile others may have been found wrong: who may still be checked is to be
+// asked after it.
+func (l *Login) turn(ctx context.Context) (leave func(), err error) {
+	select {
+	case l.busy <- struct{}{}:
+		return func() { <-l.busy }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// check reports whether the passphrase is the one. It takes its time, and is called in a turn.
 func (l *Login) check(passphrase string) bool {
 	hash, err := l.kept()
 	if err != nil || hash == "" || len(passphrase) > MaxPassphrase {
 		return false
 	}
-	l.busy <- struct{}{}
-	defer func() { <-l.busy }()
 	return sameHash(hash, passphrase)
 }
 

@@ -119,6 +119,34 @@ func TestGuessingPassphrases(t *testing.T) {
 	}
 }
 
+// TestGuessingManyPassphrasesAtOnce has a source send its guesses side by side: no more of them are looked at than one after
+// the other.
+func TestGuessingManyPassphrasesAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, _ := OpenLogin(dir, passphrase)
+	p := openPages(t, dir, &SessionOptions{Login: l})
+	leave, err := l.turn(t.Context()) // until all are there
+	if err != nil {
+		t.Fatal(err)
+	}
+	const guesses = 3 * maxFailures
+	got := make(chan int, guesses)
+	for i := range guesses {
+		go func() {
+			got <- p.do(t, "POST", "/session", fmt.Sprintf(`{"passphrase":"not the right one %d"}`, i), p.own()...).StatusCode
+		}()
+	}
+	leave()
+	counts := map[int]int{}
+	for range guesses {
+		counts[<-got]++
+	}
+	if counts[401] != maxFailures || counts[429] != guesses-maxFailures {
+		t.Errorf("answers: %v", counts)
+	}
+}
+
 // TestBrowserLogin types the passphrase as a person on another machine does.
 func TestBrowserLogin(t *testing.T) {
 	if testing.Short() {

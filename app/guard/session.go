@@ -157,6 +157,14 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if body.Passphrase != "" && s.o.Login.On() {
+		leave, err := s.o.Login.turn(r.Context())
+		if err != nil {
+			return // nobody waits for the answer
+		}
+		defer leave()
+		if s.failures.locked(w, r, refuse) { // many may have come at once
+			return
+		}
 		if !s.o.Login.check(body.Passphrase) {
 			s.failures.add(source(r), sha256.Sum256([]byte(rand.Text())))
 			s.o.Logger.WarnContext(r.Context(), "a wrong passphrase was presented", "from", source(r))
