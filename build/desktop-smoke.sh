@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts the window on an empty data directory, waits until its page reports itself live to the server, takes a
-# picture, and ends it the way a session manager would.
+# picture, starts the program again with a link, which the first window has to show, and ends it the way a session manager
+# would.
 #
 #   build/desktop-smoke.sh PROGRAM PICTURE.png
 set -euo pipefail
@@ -39,6 +40,13 @@ for i in $(seq 100); do
 	sleep 0.1
 done
 
+timeout 30 "$program" --data "$home/data" parley://agents >"$home/second" 2>&1 || fail "a second start did not end by itself"
+for i in $(seq 300); do
+	[ "$(grep -c 'msg="window live"' "$home/log")" -ge 2 ] && break
+	[ "$i" = 300 ] && fail "the window did not show what a second start named"
+	sleep 0.1
+done
+
 kill -TERM "$pid"
 for i in $(seq 100); do
 	kill -0 "$pid" 2>/dev/null || break
@@ -49,4 +57,5 @@ status=0
 wait "$pid" || status=$?
 pid=
 [ "$status" = 0 ] || { echo "window: exit status $status after SIGTERM" >&2 && tail -n 30 "$home/log" >&2 && exit 1; }
-echo "window: live, painted ($picture), ended cleanly"
+[ -s "$home/data/window.json" ] || { echo "window: its place was not kept" >&2 && exit 1; }
+echo "window: live, painted ($picture), shows what a second start names, ended cleanly"
