@@ -37,15 +37,15 @@ outputs:
 
 // workflowsBoard draws the list of workflows, or the runs of one.
 func (s *Site) workflowsBoard(ctx context.Context, id string, _ url.Values) (*board, error) {
-	if s.opts.Library == nil {
-		return nil, errNoPage
-	}
-	if id != "" {
-		return s.workflowRuns(ctx, id)
-	}
-	all, err := s.opts.Library.Workflows(ctx)
-	if err != nil {
-		return nil, err
+	var all []*orchestrator.Workflow
+	if s.opts.Library != nil {
+		if id != "" {
+			return s.workflowRuns(ctx, id)
+		}
+		var err error
+		if all, err = s.opts.Library.Workflows(ctx); err != nil {
+			return nil, err
+		}
 	}
 	list := section{id: "workflow-rows"}
 	for _, w := range all {
@@ -107,7 +107,7 @@ func (s *Site) workflowsPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := s.page(r, view.T(r.Context(), "Workflows"), view.Side{Section: "workflows"})
-	return s.write(w, r, http.StatusOK, view.WorkflowsPage(p, b.find("workflow-rows"), false))
+	return s.write(w, r, http.StatusOK, view.WorkflowsPage(p, b.find("workflow-rows"), s.opts.Library != nil))
 }
 
 // newWorkflow is where a workflow begins.
