@@ -85,7 +85,8 @@ func launched(name string, inputs map[string]json.RawMessage) string {
 }
 
 // Launch is Start for a message whose task is to carry out a workflow: the message gives the task its id, its context and
-// its history; what it asks for stands in l, of which Workflow, Source, As, Inputs and Preview count.
+// its history; what it asks for stands in l, of which Workflow, Source, As, Inputs and Preview count. In a task that there is
+// already it is the next message, and nothing else.
 func (t *Tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest, l *orchestrator.Launch) (Started, error) {
 	m := r.Message
 	if m.ID == "" {
@@ -98,11 +99,19 @@ func (t *Tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest
 	if hops >= steps.MaxHops {
 		return Started{}, a2a.Errorf(a2a.KindUnsupportedOperation, "the message came through %d agents already; this looks like a circle", hops)
 	}
+	m.Role = a2a.RoleUser
+	fresh, done, err := t.fresh(ctx, r)
+	if err != nil {
+		return Started{}, err
+	}
+	defer done()
+	if !fresh {
+		return t.next(ctx, principal, &m)
+	}
 	plan, kept, err := t.d.planFor(ctx, l)
 	if err != nil {
 		return Started{}, wireError(err)
 	}
-	m.Role = a2a.RoleUser
 	b := &beginning{
 		id: m.TaskID, scope: t.scope, principal: principal, contextID: m.ContextID, to: orchestrator.OwnAgent, message: &m, hops: hops,
 		plan: plan, workflow: kept,

@@ -57,24 +57,13 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 		return Started{}, a2a.Errorf(a2a.KindUnsupportedOperation, "the message came through %d agents already; this looks like a circle", hops)
 	}
 	m.Role = a2a.RoleUser
-	if m.TaskID != "" {
-		fresh := false
-		if r.NewTask {
-			done, err := t.d.name(ctx, m.TaskID)
-			if err != nil {
-				return Started{}, err
-			}
-			defer done()
-			switch _, err := t.d.store.Run(ctx, m.TaskID); {
-			case errors.Is(err, orchestrator.ErrNotFound):
-				fresh = true
-			case err != nil:
-				return Started{}, wireError(err)
-			}
-		}
-		if !fresh {
-			return t.next(ctx, principal, &m)
-		}
+	fresh, done, err := t.fresh(ctx, r)
+	if err != nil {
+		return Started{}, err
+	}
+	defer done()
+	if !fresh {
+		return t.next(ctx, principal, &m)
 	}
 	b := &beginning{
 		id: m.TaskID, scope: t.scope, principal: principal, contextID: m.ContextID, to: t.agent, message: &m, hops: hops,
@@ -99,6 +88,24 @@ func (t *Tasks) Start(ctx context.Context, principal string, r *a2a.SendRequest)
 		return Started{}, wireError(err)
 	}
 	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
+}
+
+// fresh reports whether a message begins a task. Until done is called nobody else begins one of the name that its caller
+// made.
+func (t *Tasks) fresh(ctx context.Context, r *a2a.SendRequest) (fresh bool, done func(), err error) {
+	id := r.Message.TaskID
+	if id == "" || !r.NewTask {
+		return id == "", func() {}, nil
+	}
+	if done, err = t.d.name(ctx, id); err != nil {
+		return false, nil, err
+	}
+	_, err = t.d.store.Run(ctx, id)
+	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+		done()
+		return false, nil, wireError(err)
+	}
+	return err != nil, done, nil
 }
 
 // name keeps others from beginning a run of that id until the function it returns is called.
