@@ -23,8 +23,14 @@ const (
 
 // AppendCard appends a card. What one version cannot say is said in the nearest way that keeps an agent as closed as it
 // is: v1.0 gets a scheme for every OAuth flow, v0.3 a bearer token in place of flows that it does not know.
+//
+// CardOLD has no schemes of mutual TLS: strict readers of v0.2, which does not know them, refuse the card.
 func AppendCard(b []byte, f CardForm, card *a2a.AgentCard) []byte {
-	w := cardWriter{form: f, schemes: card.SecuritySchemes}
+	whole := card
+	if f == CardOLD {
+		card = withoutMutualTLS(card)
+	}
+	w := cardWriter{form: f, whole: whole, schemes: card.SecuritySchemes}
 	if w.is(CardNEW) {
 		w.schemes, w.flows = splitFlows(card.SecuritySchemes)
 	}
@@ -33,6 +39,7 @@ func AppendCard(b []byte, f CardForm, card *a2a.AgentCard) []byte {
 
 type cardWriter struct {
 	form    CardForm
+	whole   *a2a.AgentCard // with what was left out for v0.2
 	schemes map[string]a2a.SecurityScheme
 	flows   map[string][]string // the names that a scheme of several flows was split into
 }
@@ -89,7 +96,7 @@ func (w *cardWriter) append(b []byte, card *a2a.AgentCard) []byte {
 	}
 	b = w.appendRequirements(b, card.SecurityRequirements)
 	if w.form == CardOLD {
-		b = appendAuthentication(b, card)
+		b = appendAuthentication(b, w.whole)
 	}
 	b = jsontext.AppendStrings(append(b, `,"defaultInputModes":`...), card.DefaultInputModes)
 	b = jsontext.AppendStrings(append(b, `,"defaultOutputModes":`...), card.DefaultOutputModes)

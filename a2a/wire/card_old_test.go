@@ -66,3 +66,32 @@ func TestCardOLD(t *testing.T) {
 		t.Errorf("an open agent: %s", b)
 	}
 }
+
+// Readers of v0.2 refuse a card with a kind of scheme that they do not know: agent.json has no mutual TLS, and what is left
+// suffices as before. Where nothing would be left, the requirement stays.
+func TestCardOLDWithoutMutualTLS(t *testing.T) {
+	card := &a2a.AgentCard{
+		Name: "x", Interfaces: []a2a.AgentInterface{{URL: "https://x.example/", Binding: a2a.BindingJSONRPC, Version: "0.3"}},
+		SecuritySchemes: map[string]a2a.SecurityScheme{
+			"mtls": {Kind: a2a.SchemeMutualTLS}, "key": {Kind: a2a.SchemeAPIKey, Location: "header", Name: "K"},
+		},
+		SecurityRequirements: []a2a.SecurityRequirement{{"mtls": {}}, {"key": {}}},
+		Skills:               []a2a.AgentSkill{{ID: "s", Name: "s", SecurityRequirements: []a2a.SecurityRequirement{{"mtls": {}}}}},
+		Signatures:           []a2a.AgentCardSignature{{Protected: "p", Signature: "s"}},
+	}
+	b := string(wire.AppendCard(nil, wire.CardOLD, card))
+	for part, want := range map[string]bool{
+		`"securitySchemes":{"key":`: true, `"type":"mutualTLS"`: false, `"security":[{"key":[]}]`: true,
+		`"security":[{"mtls":[]}]`: true, `"schemes":["mutualTLS","ApiKey"]`: true, `"signatures"`: false,
+	} {
+		if strings.Contains(b, part) != want {
+			t.Errorf("%s is there: %t, want %t, in %s", part, !want, want, b)
+		}
+	}
+	if len(card.SecuritySchemes) != 2 || len(card.SecurityRequirements) != 2 || len(card.Skills[0].SecurityRequirements) != 1 || len(card.Signatures) != 1 {
+		t.Errorf("the card was changed: %+v", card)
+	}
+	if b := string(wire.AppendCard(nil, wire.CardMID, card)); !strings.Contains(b, `"type":"mutualTLS"`) || !strings.Contains(b, `"signatures"`) {
+		t.Errorf("v0.3 has it: %s", b)
+	}
+}

@@ -60,6 +60,43 @@ func (w *cardWriter) splitRequirements(list []a2a.SecurityRequirement) []a2a.Sec
 	return out
 }
 
+// withoutMutualTLS leaves out the schemes of mutual TLS, and the requirements on them unless there are no others: the agent
+// stays as closed as it is. What was signed is another card then.
+func withoutMutualTLS(card *a2a.AgentCard) *a2a.AgentCard {
+	gone := func(name string, s a2a.SecurityScheme) bool { return s.Kind == a2a.SchemeMutualTLS }
+	some := false
+	for name, s := range card.SecuritySchemes {
+		some = some || gone(name, s)
+	}
+	if !some {
+		return card
+	}
+	kept := func(list []a2a.SecurityRequirement) []a2a.SecurityRequirement {
+		rest := slices.DeleteFunc(slices.Clone(list), func(req a2a.SecurityRequirement) bool {
+			for name := range req {
+				if gone(name, card.SecuritySchemes[name]) {
+					return true
+				}
+			}
+			return false
+		})
+		if len(rest) == 0 {
+			return list
+		}
+		return rest
+	}
+	out := *card
+	out.SecuritySchemes = maps.Clone(card.SecuritySchemes)
+	maps.DeleteFunc(out.SecuritySchemes, gone)
+	out.SecurityRequirements = kept(card.SecurityRequirements)
+	out.Skills = slices.Clone(card.Skills)
+	for i := range out.Skills {
+		out.Skills[i].SecurityRequirements = kept(out.Skills[i].SecurityRequirements)
+	}
+	out.Signatures = nil
+	return &out
+}
+
 // appendScheme writes a scheme with its type (v0.3), in its wrapper (v1.0, a2a.v1), or in both ways at once.
 func (w *cardWriter) appendScheme(b []byte, s *a2a.SecurityScheme) []byte {
 	b = append(b, '{')
