@@ -308,7 +308,7 @@ func TestErrors(t *testing.T) {
 		{a2a.KindContentType, codes.InvalidArgument, codes.InvalidArgument, codes.InvalidArgument},
 		{a2a.KindInvalidAgentResponse, codes.Internal, codes.Internal, codes.Internal},
 		{a2a.KindExtendedCardNotSet, codes.FailedPrecondition, codes.FailedPrecondition, codes.FailedPrecondition},
-		{a2a.KindExtensionRequired, codes.FailedPrecondition, codes.FailedPrecondition, codes.FailedPrecondition},
+		{a2a.KindExtensionRequired, codes.FailedPrecondition, codes.FailedPrecondition, codes.InvalidArgument},
 		{a2a.KindVersionNotSupported, codes.FailedPrecondition, codes.Unimplemented, codes.Unimplemented},
 		{a2a.KindTaskTerminal, codes.FailedPrecondition, codes.Unimplemented, codes.InvalidArgument},
 		{a2a.KindInvalidParams, codes.InvalidArgument, codes.InvalidArgument, codes.InvalidArgument},

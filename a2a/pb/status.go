@@ -52,6 +52,10 @@ func codeOf(d wire.Dialect, k a2a.ErrorKind, m wire.ErrorMapping) codes.Code {
 		if m == wire.Mapping100 {
 			return codes.Unimplemented
 		}
+	case a2a.KindExtensionRequired:
+		if d != wire.NEW { // it has no such error, and its SDKs take FAILED_PRECONDITION for a task that cannot be canceled
+			return codes.InvalidArgument
+		}
 	}
 	if c, ok := codesNEW[k]; ok {
 		return c
