@@ -75,6 +75,9 @@ func (h *hooks) base(address string) string {
 }
 
 func onThisMachine(address string) bool {
+	if !strings.Contains(address, "://") { // of gRPC: host:port
+		address = "//" + address
+	}
 	u, err := url.Parse(address)
 	return err == nil && loopback(u.Hostname())
 }
