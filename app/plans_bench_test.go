@@ -1,3 +1,5 @@
+//go:build unix
+
 package app
 
 import (
@@ -8,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,13 +101,20 @@ func outside(id string) *a2a.SendRequest {
 	return &a2a.SendRequest{Message: a2a.Message{ID: id, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("go")}}}
 }
 
+// cpu is what the process has used so far.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // BenchmarkPlans is how many steps a second 64 plans make together, each step a message to an agent that answers at once:
 // two commits, each of them on the disk before anything follows from it.
 func BenchmarkPlans(b *testing.B) {
 	const runs, steps = 64, 20
 	d, db, _ := planBench(b, 1, &atOnce{})
 	l := &orchestrator.Launch{Source: inSequence(steps)}
-	n := 0
+	n, used := 0, cpu()
 	for b.Loop() {
 		var all sync.WaitGroup
 		for range runs {
@@ -121,6 +131,7 @@ func BenchmarkPlans(b *testing.B) {
 		}
 		all.Wait()
 	}
+	b.ReportMetric(float64((cpu()-used).Microseconds())/float64(n*steps), "cpu-µs/step")
 	b.ReportMetric(float64(n*steps)/b.Elapsed().Seconds(), "steps/s")
 }
 
@@ -129,7 +140,7 @@ func BenchmarkPlanAlone(b *testing.B) {
 	const steps = 100
 	d, db, _ := planBench(b, 1, &atOnce{})
 	l := &orchestrator.Launch{Source: inSequence(steps)}
-	n := 0
+	n, used := 0, cpu()
 	for b.Loop() {
 		n++
 		s, err := d.Tasks("").Launch(b.Context(), "ann", outside(fmt.Sprint("m", n)), l)
@@ -138,6 +149,7 @@ func BenchmarkPlanAlone(b *testing.B) {
 		}
 		ended(b, d, db, s.TaskID)
 	}
+	b.ReportMetric(float64((cpu()-used).Microseconds())/float64(n*steps), "cpu-µs/step")
 	took := b.Elapsed() / time.Duration(n*steps)
 	began := time.Now()
 	const commits = 500

@@ -90,10 +90,14 @@ type Driver struct {
 
 	unstored map[string]bool // runs of which something could not be stored, when they were carried last
 	recent   recent
+	files    files
 
 	news   news   // of calls, for the runs they belong to
 	timers timers // of runs that wait for a time
 	kept   []*run // runs with plans that were used last
+
+	calls    map[string]int // that go on, by principal
+	maxCalls int
 }
 
 // New returns a driver over store that calls agents through caller.
@@ -131,7 +135,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 		},
 		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName, decider: opts.Decider,
 		live: map[string]*run{}, chats: map[string]*chat{}, counts: map[string]*count{}, where: map[string]counted{},
-		naming: map[string]chan struct{}{},
+		naming: map[string]chan struct{}{}, calls: map[string]int{}, maxCalls: maxCalls,
 	}
 	if d.host = opts.Host; d.host != nil {
 		d.shared = store.(orchestrator.Shared)
@@ -349,6 +353,7 @@ func (d *Driver) release(r *run) {
 	if d.live[r.row.ID] == r {
 		delete(d.live, r.row.ID)
 	}
+	d.uncalled(r)
 	r.kill(nil)
 }
 

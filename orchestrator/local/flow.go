@@ -23,6 +23,7 @@ type flow struct {
 	source    string
 	inputs    json.RawMessage            // as they were given, with the source
 	contents  map[string][]workflow.Item // of nodes that run: what each call says
+	made      []workflow.Item            // of the Resolved that is being logged; nil: it is read from it
 	answers   map[string]*a2a.Message    // to the questions of nodes
 	decisions []decision
 	agents    map[string]bool                       // that were called: they may know the run's context
@@ -122,6 +123,10 @@ func (f *flow) apply(b engine.Body) {
 		f.forget(b.Node)
 		delete(f.contents, b.Node)
 		if _, st := f.Node(b.Node); st == nil || st.Items == nil {
+			return
+		}
+		if f.made != nil {
+			f.contents[b.Node] = f.made
 			return
 		}
 		items := make([]workflow.Item, len(b.Items))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -45,10 +44,11 @@ func (c *change) follow(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if did[cmd.ID()] {
-				return fmt.Errorf("run %s: %s does not come to an end", c.r.row.ID, cmd.ID())
+			id := cmd.ID()
+			if did[id] {
+				return fmt.Errorf("run %s: %s does not come to an end", c.r.row.ID, id)
 			}
-			did[cmd.ID()], again = true, true
+			did[id], again = true, true
 		}
 	}
 	if f.Ended {
@@ -86,8 +86,10 @@ func (c *change) resolve(ctx context.Context, cmd *engine.Resolve) error {
 		for i := range content.Items {
 			b.Items = append(b.Items, mustJSON(&content.Items[i]))
 		}
+		c.r.flow.made = content.Items
 	}
 	c.log(b)
+	c.r.flow.made = nil
 	return nil
 }
 
@@ -153,6 +155,9 @@ func (c *change) call(ctx context.Context, cmd *engine.Begin) error {
 		Run: engine.ChildID(r.row.ID, cmd.Node, cmd.Round, cmd.Item, cmd.Attempt),
 	}
 	it, err := r.item(ctx, n, st, cmd.Item)
+	if err == nil {
+		err = r.d.mayCall(r.row.Principal)
+	}
 	var k *change
 	if err == nil && it.Use != "" {
 		k, err = c.uses(ctx, b, it)
@@ -207,6 +212,7 @@ func (c *change) child(id, to string) *change {
 		ID: id, Scope: stepScope + r.row.ID, Principal: r.row.Principal, ConversationID: r.row.ConversationID,
 		ContextID: r.row.ContextID, To: to, State: a2a.TaskStateSubmitted, Created: c.at, Updated: c.at,
 	}
+	r.d.called(k)
 	k.told = k.row.State
 	k.fold = &a2a.Task{ID: id, ContextID: k.row.ContextID}
 	kc := &change{r: k, at: c.at, within: true}
@@ -273,7 +279,7 @@ func (c *change) uses(ctx context.Context, b *engine.Begun, it *workflow.Item) (
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planOf(it.Use, w.Source, it.With, r.flow.Graph.Depth+1)
+	plan, err := r.d.planOf(it.Use, w.Source, it.With, r.flow.Graph.Depth+1)
 	if err != nil {
 		return nil, err
 	}
@@ -297,27 +303,6 @@ func noWorkflow(id string) *orchestrator.Fault {
 	return &orchestrator.Fault{
 		Kind: "no-workflow", Where: orchestrator.WhereUs, What: "There is no workflow “" + id + "” here.", Do: "Save it, or write its name as it is kept.",
 	}
-}
-
-// planOf reads a workflow file into a plan for the inputs of one run.
-func planOf(file string, source []byte, inputs map[string]json.RawMessage, depth int) (*engine.Planned, error) {
-	w, problems := workflow.Parse(file, source)
-	if len(problems) > 0 {
-		p := problems[0]
-		return nil, &orchestrator.Fault{
-			Kind: "workflow", Where: orchestrator.WhereUs, Do: "Correct the workflow file.",
-			What: fmt.Sprintf("The workflow %s cannot be run: line %d, %s.", file, p.Line, strings.TrimSuffix(p.What, ".")),
-		}
-	}
-	g, err := w.Graph(inputs, depth)
-	if err != nil {
-		return nil, err
-	}
-	p := &engine.Planned{Graph: g, Source: string(source)}
-	if len(inputs) > 0 {
-		p.Inputs = mustJSON(inputs)
-	}
-	return p, nil
 }
 
 // include adds the beginning of a call to what is written.

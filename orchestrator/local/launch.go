@@ -58,7 +58,7 @@ func (d *Driver) planFor(ctx context.Context, l *orchestrator.Launch) (*engine.P
 	case kept != "":
 		file = kept + ".yaml"
 	}
-	plan, err := planOf(file, source, l.Inputs, 0)
+	plan, err := d.planOf(file, source, l.Inputs, 0)
 	if err != nil {
 		return nil, "", err
 	}
@@ -173,7 +173,7 @@ func (d *Driver) relaunch(ctx context.Context, r *run, chat *orchestrator.Conver
 		return nil, errors.New("the inputs of the run cannot be read")
 	}
 	var err error
-	if b.plan, err = planOf(f.plan.File, []byte(source), inputs, 0); err != nil {
+	if b.plan, err = d.planOf(f.plan.File, []byte(source), inputs, 0); err != nil {
 		return nil, err
 	}
 	return d.beginLocal(ctx, b)

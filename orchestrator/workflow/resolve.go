@@ -148,7 +148,7 @@ func Outputs(spec json.RawMessage, env *Env) (map[string]json.RawMessage, error)
 type evaluation struct {
 	spec      *Spec
 	meter     *meter
-	options   []expr.Option
+	options   []expr.Option // made for the first expression: most steps have none
 	env       map[string]any
 	steps     map[string]any
 	artifacts map[uintptr]ArtifactRef // by the map that an expression sees
@@ -161,8 +161,7 @@ func open(spec json.RawMessage, env *Env) (*Spec, *evaluation, error) {
 	if err := json.Unmarshal(spec, s); err != nil {
 		return nil, nil, &orchestrator.Fault{Kind: "plan", Where: orchestrator.WhereUs, What: "The plan cannot be read: " + err.Error() + "."}
 	}
-	v := &evaluation{spec: s, meter: newMeter(), steps: map[string]any{}, artifacts: map[uintptr]ArtifactRef{}, programs: map[string]*vm.Program{}}
-	v.options = v.meter.options()
+	v := &evaluation{spec: s, meter: newMeter(), steps: map[string]any{}, artifacts: map[uintptr]ArtifactRef{}}
 	for id, r := range env.Steps {
 		v.steps[id] = r.view(id, v.artifacts)
 	}
@@ -206,6 +205,9 @@ func (v *evaluation) eval(e *Expr) (any, error) {
 	p := v.programs[e.Src]
 	if p == nil {
 		var err error
+		if v.options == nil {
+			v.options, v.programs = v.meter.options(), map[string]*vm.Program{}
+		}
 		if p, err = expr.Compile(e.Src, v.options...); err != nil {
 			return nil, v.explain(e, err)
 		}
