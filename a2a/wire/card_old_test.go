@@ -82,7 +82,7 @@ func TestCardOLDWithoutMutualTLS(t *testing.T) {
 	b := string(wire.AppendCard(nil, wire.CardOLD, card))
 	for part, want := range map[string]bool{
 		`"securitySchemes":{"key":`: true, `"type":"mutualTLS"`: false, `"security":[{"key":[]}]`: true,
-		`"security":[{"mtls":[]}]`: true, `"schemes":["mutualTLS","ApiKey"]`: true, `"signatures"`: false,
+		`"security":[{"mtls":[]}]`: true, `"schemes":["MutualTLS","ApiKey"]`: true, `"signatures"`: false,
 	} {
 		if strings.Contains(b, part) != want {
 			t.Errorf("%s is there: %t, want %t, in %s", part, !want, want, b)
