@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 
+	"google.golang.org/grpc/metadata"
+
 	"parley/a2a"
 	"parley/a2aserver"
 	"parley/orchestrator"
@@ -37,6 +39,9 @@ func (a allowed) Start(ctx context.Context, principal string, r *a2a.SendRequest
 		if err := a.pass(ctx, principal); err != nil {
 			return a2aserver.Started{}, err
 		}
+	}
+	if t := metadata.ValueFromIncomingContext(ctx, "traceparent"); len(t) == 1 { // over gRPC; over HTTP it is read from the header
+		ctx = orchestrator.WithTrace(ctx, orchestrator.ReadTrace(t[0]))
 	}
 	if a.launch != nil {
 		switch l, err := a.launch(ctx, principal, r); {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	lf "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc/metadata"
+
 	"parley/orchestrator"
 )
 
@@ -28,6 +31,13 @@ func TestTraceGoesOn(t *testing.T) {
 	r := p.call("agents/outside", envToken, "SendMessage", say("m1", "hello"), "Traceparent", parent)
 	if got := traces(); r.result(t, "message.parts.0.text") != "hello" || len(got) == 0 || got[0] != orchestrator.ReadTrace(parent) {
 		t.Errorf("behind the gateway: %v", got)
+	}
+	over := metadata.AppendToOutgoingContext(bearing(t.Context(), envToken), "traceparent", parent)
+	if _, err := lf.NewA2AServiceClient(p.rpc()).SendMessage(over, rpcSay("outside", "m2", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	if got := traces(); len(got) == 0 || got[0] != orchestrator.ReadTrace(parent) {
+		t.Errorf("over gRPC: %v", got)
 	}
 	file := strings.ReplaceAll("name: T\\nsteps:\\n  - {id: a, agent: outside, message: one}\\n  - {id: b, needs: a, agent: outside, message: two}\\n", `"`, `\"`)
 	r = p.call("", envToken, "SendMessage", `{"message":{"messageId":"w","role":"ROLE_USER","parts":[{"data":{"workflow":"`+file+`","inputs":{}}}]}}`)
