@@ -28,7 +28,8 @@ func (k *keeper) Look(context.Context, string) (*orchestrator.AgentLook, error) 
 func (k *keeper) Test(_ context.Context, id string) (*orchestrator.AgentTest, error) {
 	k.note("test", id)
 	k.look.Test = &orchestrator.AgentTest{At: clock, Latency: 12 * time.Millisecond, Steps: []orchestrator.TestStep{
-		{Name: "Card", Detail: "It is the one you approved."}, {Name: "Answer", Detail: "It says that there is no such task, as it should."},
+		{Name: "Card", Detail: "It is the one you approved."},
+		{Name: "Answer", Detail: "It says that there is no such task, as it should."},
 		{Name: "Sign-in", Fault: &orchestrator.Fault{Where: orchestrator.WhereSignIn, What: "It wants to know who you are.", Do: "Give it a token."}},
 	}}
 	return k.look.Test, k.err
