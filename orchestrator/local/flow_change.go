@@ -155,7 +155,7 @@ func (c *change) call(ctx context.Context, cmd *engine.Begin) error {
 		Run: engine.ChildID(r.row.ID, cmd.Node, cmd.Round, cmd.Item, cmd.Attempt),
 	}
 	it, err := r.item(ctx, n, st, cmd.Item)
-	if err == nil {
+	if err == nil && cmd.Item != engine.UndoItem {
 		err = r.d.mayCall(r.row.Principal)
 	}
 	var k *change

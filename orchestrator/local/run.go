@@ -20,7 +20,8 @@ import (
 // whole of it is thrown away and read again, so memory never knows what the store does not.
 type run struct {
 	d       *Driver
-	holders int // guarded by d.mu
+	holders int  // guarded by d.mu
+	call    bool // it counts among Driver.calls
 
 	ctx  context.Context // of everything done for the run
 	kill context.CancelCauseFunc

@@ -1,0 +1,11 @@
+package local
+
+// BoundCalls bounds the calls that go on at a time.
+func (d *Driver) BoundCalls(n int) { d.maxCalls = n }
+
+// Calls returns how many calls of plans of a principal go on.
+func (d *Driver) Calls(principal string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls[principal]
+}
