@@ -78,7 +78,8 @@ func (s *Site) answer(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case r.FormValue("decline") != "":
 		ans = &orchestrator.Answer{Decline: true}
-	case ask.Kind == orchestrator.AskChoice || ask.Kind == orchestrator.AskResend:
+	case ask.Kind == orchestrator.AskChoice, ask.Kind == orchestrator.AskResend,
+		ask.Kind == orchestrator.AskApproval && len(ask.Choices) > 0:
 		if !offered(ask, choice) {
 			return badRequest("That is not one of the choices.")
 		}

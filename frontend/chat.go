@@ -31,7 +31,7 @@ func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n := view.New{First: len(p.Side.Chats) == 0, Demo: s.opts.Demo}
-	for _, a := range as {
+	for _, a := range slices.SortedStableFunc(slices.Values(as), func(a, b *orchestrator.Agent) int { return a.Added.Compare(b.Added) }) {
 		if a.Trust == orchestrator.TrustApproved && len(n.Tiles) < 9 {
 			if t, ok := tile(a); ok {
 				n.Tiles = append(n.Tiles, t)

@@ -250,7 +250,8 @@ func (s *Site) askDetail(ctx context.Context, a *orchestrator.Ask) (view.AskDeta
 	}
 	if d.Open {
 		d.Card = s.askView(ctx, a)
-		if run, err := s.store.Run(ctx, a.RunID); err == nil && run.To != a.AgentID && run.To != orchestrator.Auto && run.To != "" {
+		if run, err := s.store.Run(ctx, a.RunID); err == nil && a.AgentID != "" && run.To != a.AgentID &&
+			run.To != orchestrator.Auto && run.To != orchestrator.OwnAgent && run.To != "" {
 			d.Card.Through = s.people.link(ctx, run.To).Name
 		}
 	} else {

@@ -239,6 +239,17 @@ func TestAnswer(t *testing.T) {
 	open("options", orchestrator.AskInput, choices)
 	w.form("/asks/options", map[string]string{"choice": "a"}).want(t, 303)
 	check("options", &orchestrator.Answer{Text: "a"})
+	yesNo := func(a *orchestrator.Ask) {
+		a.Choices = []orchestrator.Choice{{ID: "yes", Label: "Go ahead"}, {ID: "no", Label: "Do not"}}
+	}
+	open("approve", orchestrator.AskApproval, yesNo)
+	card := byID(w.get("/inbox?ask=approve").doc, "ask-approve")
+	if n := len(find(card, func(n *html.Node) bool { return n.Data == "button" })); n != 2 || len(find(card, func(n *html.Node) bool { return n.Data == "textarea" })) != 0 {
+		t.Errorf("an approval offers %d buttons, not its two, or asks for words", n)
+	}
+	w.form("/asks/approve", map[string]string{"choice": "maybe", "script": "1"}).want(t, 400, "not one of the choices")
+	w.form("/asks/approve", map[string]string{"choice": "yes"}).want(t, 303)
+	check("approve", &orchestrator.Answer{Choice: "yes"})
 	open("again", orchestrator.AskResend, nil)
 	w.form("/asks/again", map[string]string{"choice": "again"}).want(t, 303)
 	check("again", &orchestrator.Answer{Choice: "again"})

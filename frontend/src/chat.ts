@@ -35,8 +35,12 @@ function complete(): void {
 	if (!box || !list) return;
 	const options = new Options(list, box);
 	let word = "";
+	let asking: Promise<void> | null = null; // what is typed runs ahead of what the list shows
 	const close = () => { list.hidden = true; options.clear(); };
-	const look = async () => {
+	const look = () => {
+		const now = asking = ask().catch(close).finally(() => { if (asking === now) asking = null; });
+	};
+	const ask = async () => {
 		const before = box.value.slice(0, box.selectionStart);
 		// A workflow is named first; an agent anywhere, after a space.
 		word = (/^\/[\w-]*$/.exec(before) ?? /(?<=^|\s)@[^\s@]*$/.exec(before))?.[0] ?? "";
@@ -61,9 +65,17 @@ function complete(): void {
 		box.focus();
 		box.dispatchEvent(new Event("input", { bubbles: true }));
 	};
-	box.addEventListener("input", () => void look());
+	box.addEventListener("input", look);
 	box.addEventListener("keydown", (e) => {
-		if (list.hidden || e.isComposing || e.keyCode === 229) return;
+		if (e.isComposing || e.keyCode === 229) return;
+		if (asking && word && (e.key === "Enter" && !e.shiftKey || e.key === "Tab")) {
+			// The list is still that of fewer letters: to take from it would be to send to another agent.
+			e.preventDefault();
+			e.stopPropagation();
+			void asking.then(() => !list.hidden && options.chosen ? take(options.chosen) : e.key === "Enter" && box.form!.requestSubmit());
+			return;
+		}
+		if (list.hidden) return;
 		if (options.key(e)) return;
 		if (e.key === "Escape") { e.preventDefault(); e.stopPropagation(); close(); }
 		else if ((e.key === "Enter" && !e.shiftKey || e.key === "Tab") && options.chosen) { e.preventDefault(); e.stopPropagation(); take(options.chosen); }
@@ -82,7 +94,7 @@ function complete(): void {
 		else if (box.selectionStart && !/\s$/.test(box.value.slice(0, box.selectionStart))) box.setRangeText(" ", box.selectionStart, box.selectionEnd, "end");
 		box.setRangeText(b.dataset.insert!, box.selectionStart, box.selectionEnd, "end");
 		box.focus();
-		void look();
+		look();
 	});
 }
 

@@ -5,6 +5,8 @@ import { all, apply, byId, say, type Op } from "./dom";
 /** scroller keeps the end in view while it is in view, and never otherwise. */
 export const scroller = {
 	el: null as HTMLElement | null,
+	follows: false, // until somebody scrolls away: what is drawn late, or turns out taller, must not end it
+	top: 0,
 	atEnd(): boolean {
 		const s = this.el;
 		return !!s && s.scrollHeight - s.scrollTop - s.clientHeight < 64;
@@ -15,7 +17,7 @@ export const scroller = {
 	keep(change: () => void): void {
 		const s = this.el;
 		if (!s || !byId("open")) return change();
-		const stick = this.atEnd();
+		const stick = this.follows;
 		const height = byId("transcript")!.scrollHeight;
 		change();
 		const pill = byId("newer")!;
@@ -29,11 +31,16 @@ export function page(): void {
 	if (s && byId("open")) {
 		const target = location.hash.length > 1 ? byId(decodeURIComponent(location.hash.slice(1))) : null;
 		target ? target.scrollIntoView({ block: "center" }) : scroller.toEnd();
+		scroller.follows = scroller.atEnd();
 		s.addEventListener("scroll", () => {
-			if (scroller.atEnd()) byId("newer")!.hidden = true;
+			if (scroller.atEnd()) byId("newer")!.hidden = scroller.follows = true;
+			else if (s.scrollTop < scroller.top) scroller.follows = false;
+			scroller.top = s.scrollTop;
 			if (s.scrollTop < 600) void earlier();
 		}, { passive: true });
-		new ResizeObserver(() => byId("newer")!.hidden && scroller.atEnd() && scroller.toEnd()).observe(s);
+		const grown = new ResizeObserver(() => scroller.follows && scroller.toEnd());
+		grown.observe(s);
+		grown.observe(byId("transcript")!);
 		byId("newer")!.addEventListener("click", () => scroller.toEnd());
 	}
 	document.addEventListener("click", clicked);
