@@ -25,11 +25,11 @@ import (
 type atOnce struct {
 	orchestrator.Caller
 	calls atomic.Int64
-	last  atomic.Int64 // Unix nanoseconds
-	hold  bool         // the agents ask something, and wait
+	last  atomic.Int64  // Unix nanoseconds
+	state a2a.TaskState // that the agents leave it in; "": done. Nothing more comes of it then
 }
 
-func (a *atOnce) Send(_ context.Context, _ *orchestrator.Agent, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
+func (a *atOnce) Send(ctx context.Context, _ *orchestrator.Agent, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
 	n := a.calls.Add(1)
 	a.last.Store(time.Now().UnixNano())
 	return func(yield func(a2a.Event, error) bool) {
@@ -37,11 +37,21 @@ func (a *atOnce) Send(_ context.Context, _ *orchestrator.Agent, r *a2a.SendReque
 			ID: fmt.Sprint("t", n), ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted},
 			Artifacts: []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart("ok")}}},
 		}
-		if a.hold {
-			t.Status = a2a.TaskStatus{State: a2a.TaskStateInputRequired, Message: &a2a.Message{ID: "q", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Which?")}}}
+		if a.state != a2a.TaskStateUnspecified {
+			t.Status = a2a.TaskStatus{State: a.state, Message: &a2a.Message{ID: "q", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Which?")}}}
 			t.Artifacts = nil
 		}
-		yield(t, nil)
+		if yield(t, nil) && a.state == a2a.TaskStateWorking {
+			<-ctx.Done()
+		}
+	}
+}
+
+func (a *atOnce) Await(ctx context.Context, _ *orchestrator.Agent, task string) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if yield(&a2a.Task{ID: task, ContextID: "c", Status: a2a.TaskStatus{State: a.state}}, nil) {
+			<-ctx.Done()
+		}
 	}
 }
 
@@ -193,65 +203,97 @@ func BenchmarkFanOut(b *testing.B) {
 	b.ReportMetric(float64(worst.Milliseconds()), "ms-worst")
 }
 
-// BenchmarkWaiting is 10,000 plans that wait for somebody: what they take while they wait, and how long it takes to take
-// them up at a start.
+// BenchmarkWaiting is 10,000 open runs, by themselves or half of them calls of plans, that wait for somebody or whose agents
+// are at work: what they take meanwhile, and how long it takes to take them up at a start.
 func BenchmarkWaiting(b *testing.B) {
 	const runs = 10_000
-	caller := &atOnce{hold: true}
-	for b.Loop() {
-		d, db, _ := planBench(b, 1, caller)
-		l := &orchestrator.Launch{Source: []byte("name: Wait\nsteps:\n  - {id: a, agent: a0, message: go}\n")}
-		var all sync.WaitGroup
-		for w := range 64 {
-			all.Go(func() {
-				for i := w; i < runs; i += 64 {
-					// Many callers, as one may have so many that wait.
-					if _, err := d.Tasks("").Launch(b.Context(), fmt.Sprint("p", i/100), outside(fmt.Sprint("m", i)), l); err != nil {
-						b.Error(err)
-						return
-					}
+	for _, shape := range []struct {
+		name  string
+		plans bool
+		state a2a.TaskState
+	}{
+		{"direct,asking", false, a2a.TaskStateInputRequired},
+		{"direct,working", false, a2a.TaskStateWorking},
+		{"plans,asking", true, a2a.TaskStateInputRequired},
+		{"plans,working", true, a2a.TaskStateWorking},
+	} {
+		b.Run(shape.name, func(b *testing.B) {
+			for b.Loop() {
+				waiting(b, runs, shape.plans, &atOnce{state: shape.state})
+			}
+		})
+	}
+}
+
+func waiting(b *testing.B, runs int, plans bool, caller *atOnce) {
+	d, db, _ := planBench(b, 1, caller)
+	l := &orchestrator.Launch{Source: []byte("name: Wait\nsteps:\n  - {id: a, agent: a0, message: go}\n")}
+	begin := runs
+	if plans {
+		begin = runs / 2
+	}
+	var all sync.WaitGroup
+	for w := range 64 {
+		all.Go(func() {
+			for i := w; i < begin; i += 64 {
+				// Many callers, as one may have so many that wait.
+				by, m := fmt.Sprint("p", i/50), outside(fmt.Sprint("m", i))
+				var err error
+				if plans {
+					_, err = d.Tasks("").Launch(b.Context(), by, m, l)
+				} else {
+					_, err = d.Tasks("a0").Start(b.Context(), by, m)
 				}
-			})
-		}
-		all.Wait()
-		asking := func() int {
-			n := 0
-			for r, err := range db.OpenRuns(b.Context(), orchestrator.OwnAgent) {
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	open := func(at a2a.TaskState) (n, there int) {
+		for _, scope := range []string{orchestrator.OwnAgent, "agents/", "step/"} {
+			for r, err := range db.OpenRuns(b.Context(), scope) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if r.State.Interrupted() {
-					n++
+				if n++; r.State == at {
+					there++
 				}
 			}
-			return n
 		}
-		for asking() < runs {
-			time.Sleep(100 * time.Millisecond)
-		}
-		heap := func() uint64 {
-			runtime.GC()
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			return m.HeapAlloc
-		}
-		waiting := heap()
-		goroutines := runtime.NumGoroutine()
-		if err := d.Close(context.Background()); err != nil {
-			b.Fatal(err)
-		}
-		began := time.Now()
-		again := local.New(newStore(db), caller, nil)
-		if err := again.Resume(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		took := time.Since(began)
-		after := heap()
-		_ = again.Close(context.Background())
-		b.ReportMetric(float64(waiting)/1e6, "MB-waiting")
-		b.ReportMetric(float64(after)/1e6, "MB-resumed")
-		b.ReportMetric(float64(goroutines), "goroutines")
-		b.ReportMetric(float64(took.Milliseconds()), "ms-restart")
+		return n, there
 	}
+	for {
+		if n, there := open(caller.state); n == runs && there == runs {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	waiting := heap()
+	goroutines := runtime.NumGoroutine()
+	if err := d.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	began, used := time.Now(), cpu()
+	again := local.New(newStore(db), caller, nil)
+	if err := again.Resume(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	took, cost := time.Since(began), cpu()-used
+	after := heap()
+	_ = again.Close(context.Background())
+	b.ReportMetric(float64(waiting)/1e6, "MB-waiting")
+	b.ReportMetric(float64(after)/1e6, "MB-resumed")
+	b.ReportMetric(float64(goroutines), "goroutines")
+	b.ReportMetric(float64(took.Milliseconds()), "ms-restart")
+	b.ReportMetric(float64(cost.Milliseconds()), "cpu-ms-restart")
 }

@@ -163,6 +163,10 @@ func (c *change) seal(ctx context.Context) (*orchestrator.Batch, error) {
 	if c.decided {
 		c.children()
 	}
+	if rest := r.rests(); rest != r.rest {
+		r.rest = rest
+		r.row.Engine = r.stored()
+	}
 	row := r.row
 	c.batch.Runs, c.batch.Claims = append(c.batch.Runs, &row), r.claims()
 	if r.conversation() && c.decided && !c.within {

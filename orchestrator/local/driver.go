@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -184,63 +183,6 @@ func (d *Driver) start(f func()) bool {
 	return true
 }
 
-// Resume takes up every run that has not ended, by reading what its agent did meanwhile. It returns once all of them are
-// on their way, before any of them has got anywhere. One that cannot be read does not keep the others from it: it is tried
-// again and again.
-func (d *Driver) Resume(ctx context.Context) error {
-	if d.host != nil {
-		return nil // it looks after them
-	}
-	open := make(chan string)
-	var readers sync.WaitGroup
-	for range max(4, runtime.GOMAXPROCS(0)) {
-		readers.Go(func() {
-			for id := range open {
-				if err := d.resume(ctx, id, nil); err != nil && ctx.Err() == nil {
-					d.revive(id, err)
-				}
-			}
-		})
-	}
-	err := func() error {
-		defer readers.Wait()
-		defer close(open)
-		for _, scope := range []string{orchestrator.OwnAgent, gatewayScope, stepScope} {
-			for row, err := range d.store.OpenRuns(ctx, scope) {
-				if err != nil {
-					return err
-				}
-				select {
-				case open <- row.ID:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		return nil
-	}()
-	if err == nil {
-		err = ctx.Err()
-	}
-	return err
-}
-
-// resume takes up one run; note, when there is one, is logged with it.
-func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault) error {
-	r, err := d.open(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer d.release(r)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.change()
-	if note != nil {
-		c.log(&engine.Faulted{Class: engine.Noted, Fault: note})
-	}
-	return r.proceed(ctx, c)
-}
-
 // revive takes up a run whose events could not be stored or read, once they can be again.
 func (d *Driver) revive(id string, cause error) {
 	if d.news.forgot(id) {
@@ -301,6 +243,11 @@ var notStored = &orchestrator.Fault{
 
 // open returns the run of that id, from memory when somebody holds it. The caller releases it.
 func (d *Driver) open(ctx context.Context, id string) (*run, error) {
+	return d.openAs(ctx, id, nil)
+}
+
+// openAs is open for a run whose row was read a moment ago; nil: it is read now.
+func (d *Driver) openAs(ctx context.Context, id string, row *orchestrator.Run) (*run, error) {
 	if d.host != nil {
 		return d.claim(ctx, id)
 	}
@@ -321,7 +268,7 @@ func (d *Driver) open(ctx context.Context, id string) (*run, error) {
 	r.mu.Lock()
 	d.live[id] = r
 	d.mu.Unlock()
-	err := r.load(ctx)
+	err := r.load(ctx, row)
 	if err != nil {
 		r.kill(err)
 	}

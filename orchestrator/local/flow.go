@@ -57,6 +57,7 @@ type stored struct {
 	Hops  int    `json:"hops,omitempty"`
 
 	Trace orchestrator.Trace `json:"trace,omitempty"`
+	Rest  rest               `json:"rest,omitzero"`
 }
 
 func newFlow(hops int) *flow {
@@ -77,7 +78,7 @@ func (r *run) recall(row *orchestrator.Run) error {
 	if err := json.Unmarshal(row.Engine, &s); err != nil {
 		return err
 	}
-	r.key, r.trace = s.Key, s.Trace
+	r.key, r.trace, r.rest = s.Key, s.Trace, s.Rest
 	if s.Plan {
 		r.flow = newFlow(s.Hops)
 		r.flow.Rules, r.hops = s.Rules, s.Hops
@@ -87,7 +88,7 @@ func (r *run) recall(row *orchestrator.Run) error {
 
 // stored is recall's other half.
 func (r *run) stored() json.RawMessage {
-	s := stored{Rules: engine.Rules, Key: r.key, Trace: r.trace}
+	s := stored{Rules: engine.Rules, Key: r.key, Trace: r.trace, Rest: r.rest}
 	if r.flow != nil {
 		s.Plan, s.Hops = true, r.flow.hops
 	}

@@ -45,6 +45,7 @@ type run struct {
 	parent    string                     // the run that this one is a call of; "" for all others
 	key       string                     // what its agents' contexts are kept under; "" = as its conversation or caller says
 	told      a2a.TaskState              // what the parent knows
+	rest      rest                       // as its row says
 	trace     orchestrator.Trace         // that it came with, or the plan's
 	known     *orchestrator.ChildContext // what the plan knows its agent has for it; nil: it is looked up
 	asked     *a2a.Message               // the message the run is for, as its caller sent it
@@ -104,11 +105,14 @@ func (r *run) address() *steps.Address {
 	return a
 }
 
-// load reads the run: its row and its events, from which the reducer's state follows. r.mu is held.
-func (r *run) load(ctx context.Context) error {
-	row, err := r.d.store.Run(ctx, r.row.ID)
-	if err != nil {
-		return err
+// load reads the run: its row, unless that was read a moment ago, and its events, from which the reducer's state follows.
+// r.mu is held.
+func (r *run) load(ctx context.Context, row *orchestrator.Run) error {
+	var err error
+	if row == nil {
+		if row, err = r.d.store.Run(ctx, r.row.ID); err != nil {
+			return err
+		}
 	}
 	r.row = *row
 	if err := r.recall(row); err != nil {
@@ -120,7 +124,7 @@ func (r *run) load(ctx context.Context) error {
 	}
 	known := r.state.Events
 	r.fold = &a2a.Task{ID: row.ID, ContextID: row.ContextID}
-	folded := 0
+	folded, last := 0, int64(0)
 	for events, err := range r.d.store.ReadRun(ctx, row.ID, 0) {
 		if err != nil {
 			return err
@@ -129,15 +133,24 @@ func (r *run) load(ctx context.Context) error {
 			if err := r.replay(e, folded >= known); err != nil {
 				return fmt.Errorf("run %s: %w", row.ID, err)
 			}
-			folded++
+			folded, last = folded+1, e.Seq
 		}
+	}
+	if last > row.LastSeq { // it went on since its row was read
+		if row, err = r.d.store.Run(ctx, row.ID); err != nil {
+			return err
+		}
+		r.row = *row
+		r.rest = restOf(row)
 	}
 	if r.asked == nil && r.intent == nil {
 		return fmt.Errorf("run %s has no message", row.ID)
 	}
 	r.status = r.fold.Status
-	if r.asks, err = r.d.store.OpenAsks(ctx, row.ID); err != nil {
-		return err
+	if r.flow != nil || len(r.state.Asks) > 0 {
+		if r.asks, err = r.d.store.OpenAsks(ctx, row.ID); err != nil {
+			return err
+		}
 	}
 	if !r.conversation() && r.parent == "" {
 		defer func() { r.fold = nil }()
