@@ -68,7 +68,7 @@ interop: interop-deps ## other makers' SDKs against our agents, and our client a
 	go test -tags $(TAGS),interop -count=1 -parallel=8 -timeout=15m $(if $(CI),-v) ./interop $(ARGS)
 	go test -tags $(TAGS),interop -count=1 $(if $(CI),-v) ./interop/sign
 
-interop-deps: ## install the peers of interop: npm packages and Python environments, by their lock files
+interop-deps: ## install the peers of interop: npm packages, Python environments and Java libraries, by their lock files
 	@build/deps.sh peers
 	@interop/install.sh
 
@@ -116,7 +116,7 @@ uptodate: ## fail when a generated file or go.mod is not what its sources say
 	@build/uptodate.sh
 
 clean: ## remove what was built, and the demo data
-	rm -rf bin .cache interop/*/node_modules interop/*/.venv
+	rm -rf bin .cache interop/*/node_modules interop/*/.venv interop/java03/target
 
 deps:
 	@build/deps.sh browser

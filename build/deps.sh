@@ -33,6 +33,10 @@ peers() {
 	command_needs node nodejs
 	command_needs npm npm
 	command_needs python3 python3
+	if [ -n "${CI:-}" ]; then # elsewhere the peer in Java is left out without them
+		command_needs javac default-jdk-headless
+		command_needs mvn maven
+	fi
 	python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,8 +101,10 @@ func (o obedient) Execute(ctx context.Context, turn *a2aserver.Turn) iter.Seq2[a
 }
 
 type agentOptions struct {
-	token string // that callers need; "" = none
-	fault bool
+	token     string // that callers need; "" = none
+	fault     bool
+	declaring *atomic.Int64 // the card declares security, a tenant, which is counted, and modes of text
+	needing   bool          // the agent needs the extension
 }
 
 // ourAgent serves our agent in every binding until the test ends, and returns its address.
@@ -133,6 +136,23 @@ func ourAgent(t *testing.T, o agentOptions) string {
 		}
 		card.Interfaces = append(card.Interfaces, a2a.AgentInterface{URL: rpc.Addr().String(), Binding: a2a.BindingGRPC, Version: v})
 	}
+	card.Capabilities.Extensions[0].Required = o.needing
+	var tenant func(context.Context, string, string) bool
+	if o.declaring != nil {
+		if card.SecuritySchemes, card.SecurityRequirements, err = declared(peer.Security("1.0")); err != nil {
+			t.Fatal(err)
+		}
+		card.DefaultInputModes, card.DefaultOutputModes = []string{"text/plain"}, []string{"text/plain"}
+		for i := range card.Interfaces {
+			if card.Interfaces[i].Version == "1.0" {
+				card.Interfaces[i].Tenant = peer.Tenant
+			}
+		}
+		tenant = func(_ context.Context, _, name string) bool {
+			o.declaring.Add(1)
+			return name == peer.Tenant
+		}
+	}
 	extended := *card
 	extended.Name += ", extended"
 	agent := a2aserver.NewAgent(obedient{o.fault}, a2aserver.NewMemoryLog(), nil)
@@ -155,6 +175,7 @@ func ourAgent(t *testing.T, o agentOptions) string {
 		Authenticate: func(r *http.Request) (string, error) { return known(r.Header.Get("Authorization")) },
 		ExtendedCard: func(context.Context, string) *a2a.AgentCard { return &extended },
 		Push:         sender.For(""),
+		Tenant:       tenant,
 	})
 	handler = served
 	over := a2aserver.NewGRPC(served, &a2aserver.GRPCOptions{

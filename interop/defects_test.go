@@ -32,6 +32,10 @@ var defects = []defect{
 		evidence: "A finished task is begun again (taskmanager/memory.go, upsertTask), as v0.1 leaves open.",
 	},
 	{
+		sdk: "trpc-a2a-go 0.0.3", role: "agent", checks: []string{"push: with a message", "parley hears by webhook"},
+		evidence: "The configuration in tasks/send is not looked at (taskmanager/memory.go, OnSendTask).",
+	},
+	{
 		sdk: "trpc-a2a-go 0.2.5", role: "agent", checks: []string{"cancel", "error: cancel completed"},
 		evidence: "tasks/cancel forgets the task, whatever its state, and closes its streams without an event (taskmanager/memory.go, OnCancelTask).",
 	},
@@ -44,7 +48,7 @@ var defects = []defect{
 		evidence: "The state of the task is not looked at (taskmanager/memory.go, OnSendMessage).",
 	},
 	{
-		sdk: "trpc-a2a-go 0.2.5", role: "agent", checks: []string{"push: delivery"},
+		sdk: "trpc-a2a-go 0.2.5", role: "agent", checks: []string{"push: delivery", "push: with a message", "parley hears by webhook"},
 		evidence: "Configurations are kept, nothing is sent (taskmanager/memory.go, PushNotifications).",
 	},
 	{
@@ -52,7 +56,7 @@ var defects = []defect{
 		evidence: "An error in a stream is logged and left out (client/client.go, processSSEStream); a plain JSON error is not read at all.",
 	},
 	{
-		sdk: "@a2a-js/sdk 0.2.5", role: "agent", checks: []string{"push: delivery"},
+		sdk: "@a2a-js/sdk 0.2.5", role: "agent", checks: []string{"push: delivery", "push: with a message", "parley hears by webhook"},
 		evidence: "Configurations are kept, nothing is sent (there is no sender in this version).",
 	},
 	{
@@ -190,6 +194,36 @@ var defects = []defect{
 	{
 		sdk: "a2a-sdk 0.3.26", role: "client", bindings: "HTTP+JSON", checks: []string{"error: subscribe unknown"},
 		evidence: "The error that an HTTP status and its body tell is not looked at: \"Expected response header Content-Type to contain 'text/event-stream'\" (client/transports/rest.py).",
+	},
+	{
+		sdk: "a2a-java 0.3.3.Final", role: "agent", checks: []string{"stream", "get", "subscribe", "artifacts"},
+		evidence:  "On a busy machine the frames of a stream overtake one another: curl, sixteen times, read four of them out of order.",
+		sometimes: true,
+	},
+	{
+		sdk: "a2a-java 0.3.3.Final", role: "agent", checks: []string{"error: send to completed"},
+		evidence: "The state of the task is not looked at (DefaultRequestHandler.java, initMessageSend).",
+	},
+	{
+		sdk: "a2a-java 0.3.3.Final", role: "agent", checks: []string{"push: with a message"},
+		evidence: "The configuration of a message that begins a task is kept for streams only (DefaultRequestHandler.java, onMessageSend).",
+	},
+	{
+		sdk: "a2a-java 0.3.3.Final", role: "agent", bindings: "HTTP+JSON", checks: []string{"history length"},
+		evidence: "historyLength is not looked at.",
+	},
+	{
+		sdk: "a2a-java 0.3.3.Final", role: "agent", bindings: "HTTP+JSON", checks: []string{"message metadata", "part: data object"},
+		evidence: "A null in a Struct is refused, \"Request payload validation error\" (seen with curl, which without it is answered).",
+	},
+	{
+		sdk: "a2a-java 0.3.3.Final", role: "agent", bindings: "HTTP+JSON",
+		checks:   []string{"part: file bytes", "part: bytes like base64", "part: file URL", "part: data array", "part: data scalar", "part: data null", "part: metadata"},
+		evidence: "Its a2a.v1 has neither names of files nor metadata of parts, and what it does not know is refused: \"Cannot find field: name in message a2a.v1.FilePart\".",
+	},
+	{
+		sdk: "@a2a-js/sdk 1.3.0", role: "agent", checks: []string{"security declarations"},
+		evidence: "Its card has the schemes as the SDK keeps them, `{\"scheme\":{\"$case\":…,\"value\":…}}`, and not as the proto says (agentCardHandler).",
 	},
 	{
 		sdk: "a2a-go/v2 2.4.0", role: "agent", checks: []string{"auth-required"},

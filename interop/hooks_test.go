@@ -133,6 +133,27 @@ func (r *round) pushDelivery(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return r.heard(ctx, e, path)
+}
+
+// pushWithMessage asks for a webhook with the message that begins the task.
+func (r *round) pushWithMessage(ctx context.Context) error {
+	if r.hooks == nil {
+		return peer.ErrNone
+	}
+	path := "/" + peer.NewID()
+	e, err := r.c.Send(ctx, &peer.Message{Text: r.Ask, Push: &peer.Push{ID: "hook-1", URL: r.hooks.url + path, Token: pushToken, Scheme: "Bearer", Credentials: "hush"}})
+	if err != nil {
+		return err
+	}
+	if e.State != "input-required" {
+		return fmt.Errorf("answered %s", show(e))
+	}
+	return r.heard(ctx, e, path)
+}
+
+// heard lets a task end that waits, and wants the webhook to be told.
+func (r *round) heard(ctx context.Context, e *peer.Event, path string) error {
 	for i, text := range r.Answers {
 		if _, err := r.c.Send(ctx, &peer.Message{Text: text, Task: e.Task, Context: e.Context}); err != nil {
 			return fmt.Errorf("answer %d: %w", i+1, err)

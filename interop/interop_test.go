@@ -9,6 +9,7 @@
 //	TestPeers         each SDK's client calls its own agent: what fails is not ours
 //	TestTheirClients  their clients call our agent, the same through the gateway of `parley serve`, and Parley's own agent
 //	TestOurClient     our client calls their agents
+//	TestParley        a real `parley serve` calls their agents: files, webhooks
 //	TestGateway       a client of one generation reaches an agent of another through `parley serve`
 //	TestFaultsAreSeen an agent that does everything wrong turns every check red
 //
@@ -63,9 +64,10 @@ func sdks() []*sdk {
 	py := func(name string) []string {
 		return []string{filepath.Join(name, ".venv", "bin", "python"), filepath.Join(name, "peer.py")}
 	}
+	java := []string{"java", "-XX:TieredStopAtLevel=1", "-jar", filepath.Join("java03", "target", "quarkus-app", "quarkus-run.jar")}
 	rpc := []string{peer.JSONRPC}
 	all := []string{peer.JSONRPC, peer.REST, peer.GRPC}
-	return []*sdk{
+	list := []*sdk{
 		{"trpc-a2a-go 0.0.3", "0.1", built("go01"), rpc, true},
 		{"trpc-a2a-go 0.2.5", "0.2", built("go02"), rpc, true},
 		{"@a2a-js/sdk 0.2.5", "0.2", js("js02"), rpc, true},
@@ -73,10 +75,18 @@ func sdks() []*sdk {
 		{"a2a-go 0.3.15", "0.3", built("go03"), []string{peer.JSONRPC, peer.GRPC}, true},
 		{"@a2a-js/sdk 0.3.14", "0.3", js("js03"), all, true},
 		{"a2a-sdk 0.3.26", "0.3", py("py03"), all, false},
+		{"a2a-java 0.3.3.Final", "0.3", java, []string{peer.JSONRPC, peer.REST}, false},
 		{"a2a-go/v2 2.4.0", "1.0", built("go10"), all, true},
 		{"@a2a-js/sdk 1.3.0", "1.0", js("js10"), all, true},
 		{"a2a-sdk 1.1.0", "1.0", py("py10"), all, true},
 	}
+	return slices.DeleteFunc(list, func(s *sdk) bool { return s.program[0] == "java" && lacksJava() })
+}
+
+// lacksJava tells that the Java peer was left out by install.sh.
+func lacksJava() bool {
+	_, err := os.Stat(filepath.Join("java03", "target", "quarkus-app", "quarkus-run.jar"))
+	return err != nil
 }
 
 // A pairing is an SDK in one binding.
@@ -97,9 +107,9 @@ func pairings() []pairing {
 
 func (p pairing) String() string { return p.name + " " + p.binding }
 
-// serve starts the SDK's agent and returns where its card is.
-func (p pairing) serve(t *testing.T) string {
-	return start(t, append(slices.Clone(p.program), "serve", p.binding), nil).ready["a2a"]
+// serve starts the SDK's agent, with a trait or without, and returns where its card is.
+func (p pairing) serve(t *testing.T, trait ...string) string {
+	return start(t, slices.Concat(p.program, []string{"serve", p.binding}, trait), nil).ready["a2a"]
 }
 
 // round is a round of checks with p as the peer.
@@ -119,7 +129,12 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
-	if whole && !*plant {
+	if whole && lacksJava() {
+		fmt.Println("The Java peer is left out, and so the results are not compared.")
+		if os.Getenv("CI") != "" {
+			code = max(code, 1)
+		}
+	} else if whole && !*plant {
 		if err := results.compare("../docs/interop.md", *update); err != nil {
 			fmt.Println(err)
 			code = max(code, 1)
@@ -201,8 +216,8 @@ func start(t *testing.T, args, env []string) *program {
 			t.Fatalf("%s is not ready: it said %q and logged:\n%s", strings.Join(args, " "), line, tail(logged.String(), 20))
 		}
 		return p
-	case <-time.After(60 * time.Second):
-		t.Fatalf("%s was not ready within a minute", args[0])
+	case <-time.After(3 * time.Minute): // a busy machine takes its time to start a JVM
+		t.Fatalf("%s was not ready within three minutes", args[0])
 	}
 	return nil
 }

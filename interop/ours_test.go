@@ -4,8 +4,10 @@ package interop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,8 +58,11 @@ func dialOurs(ctx context.Context, d peer.Dial) (peer.Client, error) {
 	if d.Binding == peer.GRPC {
 		way = overHTTP2
 	}
+	if d.Extensions == nil {
+		d.Extensions = []string{peer.Extension}
+	}
 	c, err := a2aclient.New(f.Card, iface, &a2aclient.Options{
-		HTTP: way, Authorize: authorize, Extensions: []string{peer.Extension},
+		HTTP: way, Authorize: authorize, Extensions: d.Extensions,
 	})
 	if err != nil {
 		return nil, err
@@ -68,12 +73,29 @@ func dialOurs(ctx context.Context, d peer.Dial) (peer.Client, error) {
 func (c *ours) Card(context.Context) (*peer.Card, error) { return fromCard(c.card), nil }
 
 func fromCard(c *a2a.AgentCard) *peer.Card {
-	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications}
+	form := wire.CardNEW
+	if slices.ContainsFunc(c.Interfaces, func(i a2a.AgentInterface) bool { return !strings.HasPrefix(i.Version, "1.") }) {
+		form = wire.CardMID // a scheme of v1.0 has one flow
+	}
+	return &peer.Card{
+		Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications,
+		Security: securityOf(wire.AppendCard(nil, form, c)),
+	}
+}
+
+// securityOf are the members of a card about security.
+func securityOf(card []byte) json.RawMessage {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(card, &members); err != nil {
+		return nil
+	}
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return !strings.HasPrefix(name, "security") })
+	return peer.Raw(members)
 }
 
 // lacks says what older versions do not have.
 func (c *ours) lacks(m *peer.Message) error {
-	if c.Dialect() == wire.OLD && (m.NoWait || m.References != nil) {
+	if c.Dialect() == wire.OLD && (m.NoWait || m.References != nil || m.Accept != nil) {
 		return peer.ErrNone
 	}
 	return nil
@@ -93,6 +115,7 @@ func request(m *peer.Message) *a2a.SendRequest {
 		ReferenceTaskIDs: m.References, Parts: []a2a.Part{a2a.TextPart(m.Text)},
 	}}
 	r.Configuration.ReturnImmediately, r.Configuration.HistoryLength = m.NoWait, m.History
+	r.Configuration.AcceptedOutputModes = m.Accept
 	if m.Push != nil {
 		r.Configuration.Push = toPush(m.Push)
 	}
@@ -206,6 +229,10 @@ func (c *ours) PushDelete(ctx context.Context, task, id string) error {
 // failure puts an error of our client into the words of package peer.
 func failure(err error) error {
 	f := &peer.Failure{Text: err.Error()}
+	if ce := (&a2aclient.Error{}); errors.As(err, &ce) && ce.Kind == card.KindExtension { // it does not even ask
+		f.Kind = "extension-required"
+		return f
+	}
 	var ae *a2a.Error
 	said := errors.As(err, &ae) && ae.Code != 0
 	if ce := (&a2aclient.Error{}); !said && errors.As(err, &ce) && ce.Kind == card.KindUnsupported {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"parley/interop/peer"
@@ -48,6 +49,11 @@ func TestOurClient(t *testing.T) {
 			}
 			r := p.round(c)
 			r.hooks = hooks
+			declaring := p.serve(t, peer.Declaring)
+			dial := func(ctx context.Context, extensions ...string) (peer.Client, error) {
+				return dialOurs(ctx, peer.Dial{URL: declaring, Binding: p.binding, Extensions: append([]string{}, extensions...)})
+			}
+			r.others = &others{declaring: dial, needing: dial}
 			r.run(t, cell)
 		})
 	}
@@ -96,6 +102,11 @@ func TestTheirClients(t *testing.T) {
 					}
 					r := p.round(c)
 					r.script, r.hooks, r.hop = at.script, at.hooks, at.table == "gateway"
+					if at.table == "direct" {
+						r.others = ourOthers(t, func(ctx context.Context, url string, extensions []string) (peer.Client, error) {
+							return client.dial(ctx, peer.Dial{URL: url, Binding: p.binding, Extensions: extensions})
+						})
+					}
 					r.refused = func(ctx context.Context) error {
 						c, err := client.dial(ctx, peer.Dial{URL: at.url, Token: "not-" + token, Binding: p.binding})
 						if err == nil {
@@ -110,6 +121,20 @@ func TestTheirClients(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// ourOthers are agents of ours for a round of their own.
+func ourOthers(t *testing.T, dial func(ctx context.Context, url string, extensions []string) (peer.Client, error)) *others {
+	var named atomic.Int64
+	to := func(url string) func(context.Context, ...string) (peer.Client, error) {
+		return func(ctx context.Context, extensions ...string) (peer.Client, error) {
+			return dial(ctx, url, append([]string{}, extensions...))
+		}
+	}
+	return &others{
+		declaring: to(ourAgent(t, agentOptions{declaring: &named})), needing: to(ourAgent(t, agentOptions{needing: true})),
+		ours: true, tenants: func() int { return int(named.Load()) },
 	}
 }
 
@@ -148,6 +173,8 @@ func TestFaultsAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &round{c: c, script: obey, version: "1.0", hooks: receive(t)}
+	again := func(context.Context, ...string) (peer.Client, error) { return c, nil }
+	r.others = &others{declaring: again, needing: again, ours: true, tenants: func() int { return 0 }}
 	blind := map[string]bool{ // these find what the server does, not the agent
 		"card": true, "send in a context": true, "get": true, "list": true, "extended card": true,
 		"error: get unknown": true, "error: cancel unknown": true, "error: cancel completed": true,

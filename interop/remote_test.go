@@ -146,7 +146,9 @@ func (r *remote) next(ctx context.Context, to <-chan *peer.Answer) (*peer.Answer
 
 // dial connects to an agent.
 func (r *remote) dial(ctx context.Context, d peer.Dial) (peer.Client, error) {
-	d.Extensions = []string{peer.Extension}
+	if d.Extensions == nil {
+		d.Extensions = []string{peer.Extension}
+	}
 	a, err := r.one(ctx, &peer.Request{Do: "dial", Dial: &d})
 	if err != nil {
 		return nil, err

@@ -176,9 +176,10 @@ func (r *table) renderOne(b *strings.Builder, name, title string, columns []pair
 // rowOrder is the order in which checks are written.
 func rowOrder() []string {
 	rows := []string{"connect"}
-	full := &round{script: obey, refused: func(context.Context) error { return nil }}
+	full := &round{script: obey, refused: func(context.Context) error { return nil }, others: &others{ours: true}}
 	for _, c := range checks(full) {
 		rows = append(rows, c.name)
 	}
+	rows = append(rows, parleyChecks...)
 	return rows
 }

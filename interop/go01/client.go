@@ -58,13 +58,15 @@ func dial(ctx context.Context, d *peer.Dial) (peer.Client, error) {
 }
 
 func (c *caller) Card(context.Context) (*peer.Card, error) {
-	return &peer.Card{Name: c.card.Name, Skills: len(c.card.Skills), Streaming: c.card.Capabilities.Streaming, Push: c.card.Capabilities.PushNotifications}, nil
+	return &peer.Card{Name: c.card.Name, Skills: len(c.card.Skills), Streaming: c.card.Capabilities.Streaming, Push: c.card.Capabilities.PushNotifications, Security: peer.Raw(map[string]any{
+		"authentication": c.card.Authentication,
+	})}, nil
 }
 
 func (c *caller) Extended(context.Context) (*peer.Card, error) { return nil, peer.ErrNone }
 
 func params(m *peer.Message) (protocol.SendTaskParams, error) {
-	if m.NoWait || m.References != nil { // v0.1 has neither
+	if m.NoWait || m.References != nil || m.Accept != nil { // v0.1 has none of them, or this SDK
 		return protocol.SendTaskParams{}, peer.ErrNone
 	}
 	p := protocol.SendTaskParams{ID: m.Task, SessionID: some(m.Context), HistoryLength: m.History}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -119,7 +120,7 @@ func (a *agent) OnTaskStatusUpdate(ctx context.Context, id string, state protoco
 	return a.signer.SendPushNotification(context.WithoutCancel(ctx), c.PushNotificationConfig.URL, note)
 }
 
-func serve(binding string) error {
+func serve(binding, trait string) error {
 	if binding != peer.JSONRPC {
 		return fmt.Errorf("v0.1 has no %s", binding)
 	}
@@ -136,12 +137,18 @@ func serve(binding string) error {
 		return err
 	}
 	about := "A peer on trpc-a2a-go 0.0.3."
-	s, err := server.NewA2AServer(server.AgentCard{
+	card := server.AgentCard{
 		Name: "trpc v0.1", Description: &about, URL: base, Version: "1",
-		Capabilities:      server.AgentCapabilities{Streaming: true, PushNotifications: true},
+		Capabilities:      server.AgentCapabilities{Streaming: trait != peer.Polled, PushNotifications: true},
 		DefaultInputModes: []string{"text", "file", "data"}, DefaultOutputModes: []string{"text", "file", "data"},
 		Skills: []server.AgentSkill{{ID: "obey", Name: "Obey", Tags: []string{"test"}}},
-	}, a.tasks, server.WithJWKSEndpoint(true, "/.well-known/jwks.json"), server.WithPushNotificationAuthenticator(a.signer))
+	}
+	if trait == peer.Declaring {
+		if err := json.Unmarshal(peer.Security("0.1"), &card); err != nil {
+			return err
+		}
+	}
+	s, err := server.NewA2AServer(card, a.tasks, server.WithJWKSEndpoint(true, "/.well-known/jwks.json"), server.WithPushNotificationAuthenticator(a.signer))
 	if err != nil {
 		return err
 	}

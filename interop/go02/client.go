@@ -48,7 +48,9 @@ func dial(ctx context.Context, d *peer.Dial) (peer.Client, error) {
 func (c *caller) Card(context.Context) (*peer.Card, error) { return card(c.card), nil }
 
 func card(c *server.AgentCard) *peer.Card {
-	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: yes(c.Capabilities.Streaming), Push: yes(c.Capabilities.PushNotifications)}
+	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: yes(c.Capabilities.Streaming), Push: yes(c.Capabilities.PushNotifications), Security: peer.Raw(map[string]any{
+		"securitySchemes": c.SecuritySchemes, "security": c.Security,
+	})}
 }
 
 func (c *caller) Extended(ctx context.Context) (*peer.Card, error) {
@@ -71,6 +73,9 @@ func params(m *peer.Message) protocol.SendMessageParams {
 	if m.Push != nil {
 		c := toPush(m.Push).PushNotificationConfig
 		p.Configuration.PushNotificationConfig = &c
+	}
+	if m.Accept != nil {
+		p.Configuration.AcceptedOutputModes = m.Accept
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -152,7 +153,7 @@ func (t *turn) run(word, rest string) {
 	}
 }
 
-func serve(binding string) error {
+func serve(binding, trait string) error {
 	if binding != peer.JSONRPC {
 		return fmt.Errorf("trpc-a2a-go has no %s", binding)
 	}
@@ -165,14 +166,20 @@ func serve(binding string) error {
 	if err != nil {
 		return err
 	}
-	on, version, about := true, server.ProtocolVersion, "Obeys the first word"
-	s, err := server.NewA2AServer(server.AgentCard{
+	on, version, about, streams := true, server.ProtocolVersion, "Obeys the first word", trait != peer.Polled
+	card := server.AgentCard{
 		Name: "trpc v0.2", Description: "A peer on trpc-a2a-go 0.2.5.", URL: base, Version: "1", ProtocolVersion: &version,
-		Capabilities:      server.AgentCapabilities{Streaming: &on, PushNotifications: &on},
+		Capabilities:      server.AgentCapabilities{Streaming: &streams, PushNotifications: &on},
 		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills:                            []server.AgentSkill{{ID: "obey", Name: "Obey", Description: &about, Tags: []string{"test"}}},
 		SupportsAuthenticatedExtendedCard: &on,
-	}, tasks, server.WithAuthenticatedExtendedCardHandler(func(_ context.Context, c server.AgentCard) (server.AgentCard, error) {
+	}
+	if trait == peer.Declaring {
+		if err := json.Unmarshal(peer.Security("0.2"), &card); err != nil {
+			return err
+		}
+	}
+	s, err := server.NewA2AServer(card, tasks, server.WithAuthenticatedExtendedCardHandler(func(_ context.Context, c server.AgentCard) (server.AgentCard, error) {
 		c.Name += ", extended"
 		return c, nil
 	}))

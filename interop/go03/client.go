@@ -66,7 +66,9 @@ func (c *client) in(ctx context.Context) context.Context {
 func (c *client) Card(context.Context) (*peer.Card, error) { return card(c.card), nil }
 
 func card(c *a2a.AgentCard) *peer.Card {
-	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications}
+	return &peer.Card{Name: c.Name, Skills: len(c.Skills), Streaming: c.Capabilities.Streaming, Push: c.Capabilities.PushNotifications, Security: peer.Raw(map[string]any{
+		"securitySchemes": c.SecuritySchemes, "security": c.Security,
+	})}
 }
 
 func (c *client) Extended(ctx context.Context) (*peer.Card, error) {
@@ -89,7 +91,7 @@ func request(m *peer.Message) (*a2a.MessageSendParams, error) {
 		msg.ReferenceTasks = append(msg.ReferenceTasks, a2a.TaskID(id))
 	}
 	block := !m.NoWait
-	config := &a2a.MessageSendConfig{Blocking: &block, HistoryLength: m.History}
+	config := &a2a.MessageSendConfig{Blocking: &block, HistoryLength: m.History, AcceptedOutputModes: m.Accept}
 	if m.Push != nil {
 		config.PushConfig = &toPush(m.Push).Config
 	}

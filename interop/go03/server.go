@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -134,7 +135,7 @@ func text(parts a2a.ContentParts) string {
 	return ""
 }
 
-func serve(binding string) error {
+func serve(binding, trait string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -156,6 +157,13 @@ func serve(binding string) error {
 		},
 		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
+	}
+	card.Capabilities.Streaming = trait != peer.Polled
+	if trait == peer.Declaring {
+		if err := json.Unmarshal(peer.Security("0.3"), card); err != nil {
+			return err
+		}
+		card.Capabilities.Extensions[0].Required = true
 	}
 	extended := *card
 	extended.Name += ", extended"

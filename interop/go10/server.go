@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -66,6 +67,8 @@ func (agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 				ids = append(ids, string(id))
 			}
 			finish(a2a.NewTextPart(strings.Join(ids, " ")))
+		case "tenant":
+			finish(a2a.NewTextPart(ec.Tenant))
 		case "extensions":
 			asked := ""
 			if x, ok := a2asrv.ExtensionsFrom(ctx); ok {
@@ -129,7 +132,29 @@ func text(parts a2a.ContentParts) string {
 	return ""
 }
 
-func serve(binding string) error {
+// declare gives the card all kinds of security. The SDK does not read requirements as the proto has them, with a list.
+func declare(card *a2a.AgentCard) error {
+	var d struct {
+		SecuritySchemes      a2a.NamedSecuritySchemes
+		SecurityRequirements []struct {
+			Schemes map[a2a.SecuritySchemeName]struct{ List a2a.SecuritySchemeScopes }
+		}
+	}
+	if err := json.Unmarshal(peer.Security("1.0"), &d); err != nil {
+		return err
+	}
+	card.SecuritySchemes = d.SecuritySchemes
+	for _, r := range d.SecurityRequirements {
+		all := a2a.SecurityRequirements{}
+		for name, scopes := range r.Schemes {
+			all[name] = scopes.List
+		}
+		card.SecurityRequirements = append(card.SecurityRequirements, all)
+	}
+	return nil
+}
+
+func serve(binding, trait string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -152,6 +177,14 @@ func serve(binding string) error {
 		},
 		DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 		Skills: []a2a.AgentSkill{{ID: "obey", Name: "Obey", Description: "Obeys the first word", Tags: []string{"test"}}},
+	}
+	card.Capabilities.Streaming = trait != peer.Polled
+	if trait == peer.Declaring {
+		if err := declare(card); err != nil {
+			return err
+		}
+		card.SupportedInterfaces[0].Tenant = peer.Tenant
+		card.Capabilities.Extensions[0].Required = true
 	}
 	extended := *card
 	extended.Name += ", extended"

@@ -2,18 +2,23 @@
 //
 // A peer's program calls main(serve, dial, kind):
 //
-//   serve(binding)                        serves the agent and resolves to where its card is
+//   serve(binding, trait)                 serves the agent, which is like what the trait says, and resolves to where its card is
 //   dial({url, token, binding, extensions}) resolves to a client {card, send, stream, subscribe, get, cancel, list, pushSet,
 //                                         pushGet, pushList, pushDelete, extended}; a method that the SDK does not have is
 //                                         missing, or throws none. Every method gets a signal that ends it as its last argument
 //   kind(error)                           the protocol error in words, '' for any other
 import { webcrypto } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 globalThis.crypto ??= webcrypto; // what Debian calls Node is 18; the SDKs expect 20
 
 export const none = new Error('not offered by this SDK');
 export const extension = 'urn:parley:interop:extension';
+export const tenant = 'acme';
+
+// security is what a declaring agent declares of security: the members that a card of a version has for it.
+export const security = (version) => JSON.parse(readFileSync(new URL(`../peer/security/v${version}.json`, import.meta.url)));
 
 // codes are the kinds of the error codes that all versions share.
 export const codes = {
@@ -24,7 +29,7 @@ export const codes = {
 
 export async function main(serve, dial, kind) {
   if (process.argv[2] === 'serve') {
-    console.log('ready', await serve(process.argv[3]));
+    console.log('ready', await serve(process.argv[3], process.argv[4]));
     return;
   }
   console.error = (...words) => process.stderr.write(words.join(' ') + '\n');

@@ -1,7 +1,7 @@
 // What the JavaScript editions of v0.2 and v0.3 share: their nouns are the JSON of the protocol.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { extension } from './line.mjs';
+import { extension, security } from './line.mjs';
 
 const text = (s) => ({ kind: 'text', text: s });
 
@@ -70,9 +70,11 @@ export function executor() {
   };
 }
 
-export const card = (more) => ({
-  version: '1', description: 'A peer on @a2a-js/sdk.',
-  capabilities: { streaming: true, pushNotifications: true, extensions: [{ uri: extension }] },
+export const card = (trait, protocolVersion, more) => ({
+  version: '1', protocolVersion, description: 'A peer on @a2a-js/sdk.', ...(trait === 'declaring' && security(protocolVersion.slice(0, 3))),
+  capabilities: {
+    streaming: trait !== 'polled', pushNotifications: true, extensions: [{ uri: extension, ...(trait === 'declaring' && { required: true }) }],
+  },
   defaultInputModes: ['*/*'], defaultOutputModes: ['*/*'],
   skills: [{ id: 'obey', name: 'Obey', description: 'Obeys the first word', tags: ['test'] }],
   ...more,
@@ -80,11 +82,12 @@ export const card = (more) => ({
 
 export const fromCard = (c) => ({
   name: c.name, skills: c.skills.length, streaming: Boolean(c.capabilities.streaming), push: Boolean(c.capabilities.pushNotifications),
+  security: { securitySchemes: c.securitySchemes, security: c.security },
 });
 
 export const request = (m) => ({
   configuration: {
-    acceptedOutputModes: [], blocking: !m.noWait, ...(m.history !== undefined && { historyLength: m.history }),
+    acceptedOutputModes: m.accept ?? [], blocking: !m.noWait, ...(m.history !== undefined && { historyLength: m.history }),
     ...(m.push && { pushNotificationConfig: toPush(m.push).pushNotificationConfig }),
   },
   message: {

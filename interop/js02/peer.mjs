@@ -7,12 +7,12 @@ import { A2AExpressApp, DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js
 import { codes, main } from '../js/line.mjs';
 import { card, event, events, executor, fromCard, fromPush, request, toPush } from '../js/mid.mjs';
 
-async function serve() {
+async function serve(_, trait) {
   const app = express();
   const server = createServer(app);
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   const url = `http://127.0.0.1:${server.address().port}/`;
-  const handler = new DefaultRequestHandler(card({ name: 'JavaScript SDK v0.2', protocolVersion: '0.2.6', url }), new InMemoryTaskStore(), executor());
+  const handler = new DefaultRequestHandler(card(trait, '0.2.6', { name: 'JavaScript SDK v0.2', url }), new InMemoryTaskStore(), executor());
   new A2AExpressApp(handler).setupRoutes(app, '');
   return url;
 }

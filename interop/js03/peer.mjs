@@ -17,7 +17,7 @@ import { A2AService, grpcService } from '@a2a-js/sdk/server/grpc';
 import { codes, main } from '../js/line.mjs';
 import { card, event, events, executor, fromCard, fromPush, request, toPush } from '../js/mid.mjs';
 
-async function serve(binding) {
+async function serve(binding, trait) {
   const app = express();
   const server = createServer(app);
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
@@ -29,7 +29,7 @@ async function serve(binding) {
       rpc.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (e, port) => (e ? no(e) : done(port)));
     });
   }
-  const about = card({ name: 'JavaScript SDK v0.3', protocolVersion: '0.3.0', url: at, preferredTransport: binding, supportsAuthenticatedExtendedCard: true });
+  const about = card(trait, '0.3.0', { name: 'JavaScript SDK v0.3', url: at, preferredTransport: binding, supportsAuthenticatedExtendedCard: true });
   const hooks = new InMemoryPushNotificationStore();
   const requestHandler = new DefaultRequestHandler(about, new InMemoryTaskStore(), executor(), new DefaultExecutionEventBusManager(),
     hooks, new DefaultPushNotificationSender(hooks), { ...about, name: about.name + ', extended' });

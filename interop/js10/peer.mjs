@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as grpc from '@grpc/grpc-js';
 import express from 'express';
-import { Role, TaskState, taskStateToJSON } from '@a2a-js/sdk';
+import { AgentCard, Role, TaskState, taskStateToJSON } from '@a2a-js/sdk';
 import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory,
   createAuthenticatingFetchWithRetry,
@@ -16,7 +16,7 @@ import {
 } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, restHandler } from '@a2a-js/sdk/server/express';
 import { A2AService, grpcService } from '@a2a-js/sdk/server/grpc';
-import { codes, extension, main } from '../js/line.mjs';
+import { codes, extension, main, security, tenant as ours } from '../js/line.mjs';
 
 const text = (value) => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: '' });
 const canceled = new Set();
@@ -55,6 +55,7 @@ const executor = {
         case 'parts': finish(...userMessage.parts.slice(1)); break;
         case 'metadata': finish({ ...text(''), content: { $case: 'data', value: userMessage.metadata } }); break;
         case 'refer': finish(text(userMessage.referenceTaskIds.join(' '))); break;
+        case 'tenant': finish(text(context?.tenant ?? '')); break;
         case 'extensions': finish(text([...(context?.requestedExtensions ?? [])].join(' '))); break;
         case 'artifacts':
           chunk('first', false, false, text('one '));
@@ -86,7 +87,7 @@ const executor = {
   async cancelTask(taskId) { canceled.add(taskId); },
 };
 
-async function serve(binding) {
+async function serve(binding, trait) {
   const app = express();
   const server = createServer(app);
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
@@ -98,11 +99,15 @@ async function serve(binding) {
       rpc.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (e, port) => (e ? no(e) : done(port)));
     });
   }
+  const declaring = trait === 'declaring';
   const card = {
     name: 'JavaScript SDK v1.0', description: 'A peer on @a2a-js/sdk.', version: '1', provider: undefined, documentationUrl: '', iconUrl: '',
-    supportedInterfaces: [{ url: at, protocolBinding: binding, protocolVersion: '1.0', tenant: '' }],
-    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true, extensions: [{ uri: extension, description: '', required: false, params: undefined }] },
-    securitySchemes: {}, securityRequirements: [], signatures: [],
+    supportedInterfaces: [{ url: at, protocolBinding: binding, protocolVersion: '1.0', tenant: declaring ? ours : '' }],
+    capabilities: {
+      streaming: trait !== 'polled', pushNotifications: true, extendedAgentCard: true,
+      extensions: [{ uri: extension, description: '', required: declaring, params: undefined }],
+    },
+    ...securityOf(AgentCard.fromJSON(declaring ? security('1.0') : {})), signatures: [],
     defaultInputModes: ['*/*'], defaultOutputModes: ['*/*'],
     skills: [{ id: 'obey', name: 'Obey', description: 'Obeys the first word', tags: ['test'], examples: [], inputModes: [], outputModes: [], securityRequirements: [] }],
   };
@@ -153,8 +158,11 @@ async function dial({ url, token, binding, extensions }) {
   };
 }
 
+const securityOf = ({ securitySchemes, securityRequirements }) => ({ securitySchemes, securityRequirements });
+
 const fromCard = (c) => ({
   name: c.name, skills: c.skills.length, streaming: Boolean(c.capabilities.streaming), push: Boolean(c.capabilities.pushNotifications),
+  security: securityOf(AgentCard.toJSON(c)),
 });
 
 const toPush = (p) => ({
@@ -168,7 +176,7 @@ const request = (m) => ({
   tenant: '',
   metadata: undefined,
   configuration: {
-    acceptedOutputModes: [], taskPushNotificationConfig: m.push && toPush(m.push), returnImmediately: Boolean(m.noWait), historyLength: m.history,
+    acceptedOutputModes: m.accept ?? [], taskPushNotificationConfig: m.push && toPush(m.push), returnImmediately: Boolean(m.noWait), historyLength: m.history,
   },
   message: {
     messageId: randomUUID(), role: Role.ROLE_USER, taskId: m.task ?? '', contextId: m.context ?? '',

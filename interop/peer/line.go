@@ -45,17 +45,19 @@ type Answer struct {
 	Pushes []*Push  `json:"pushes,omitempty"`
 }
 
-// Main is the main function of a Go peer: "serve BINDING" serves its agent and prints "ready URL", "client" answers
+// Main is the main function of a Go peer: "serve BINDING [TRAIT]" serves its agent and prints "ready URL", "client" answers
 // requests. kind names a protocol error, as Failure does.
-func Main(serve func(binding string) error, dial func(context.Context, *Dial) (Client, error), kind func(error) string) {
+func Main(serve func(binding, trait string) error, dial func(context.Context, *Dial) (Client, error), kind func(error) string) {
 	var err error
 	switch args := os.Args[1:]; {
 	case len(args) == 2 && args[0] == "serve":
-		err = serve(args[1])
+		err = serve(args[1], "")
+	case len(args) == 3 && args[0] == "serve":
+		err = serve(args[1], args[2])
 	case len(args) == 1 && args[0] == "client":
 		err = answer(os.Stdin, os.Stdout, dial, kind)
 	default:
-		err = fmt.Errorf("usage: %s serve BINDING | client", os.Args[0])
+		err = fmt.Errorf("usage: %s serve BINDING [TRAIT] | client", os.Args[0])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -10,6 +10,7 @@ package peer
 import (
 	"context"
 	"crypto/rand"
+	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,10 @@ type Card struct {
 	Skills    int    `json:"skills"`
 	Streaming bool   `json:"streaming"`
 	Push      bool   `json:"push"`
+
+	// Security is what the card declares of security, as the SDK writes what it has read: an object with the members that
+	// a card has for it.
+	Security json.RawMessage `json:"security,omitempty"`
 }
 
 // Message is what the person says.
@@ -73,6 +78,7 @@ type Message struct {
 	NoWait     bool            `json:"noWait,omitempty"` // answer at once, do not wait for the end of the task
 	History    *int            `json:"history,omitempty"`
 	References []string        `json:"references,omitempty"`
+	Accept     []string        `json:"accept,omitempty"` // media types of the answer
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 	Push       *Push           `json:"push,omitempty"`
 }
@@ -117,6 +123,33 @@ type Push struct {
 	Token       string `json:"token,omitempty"`
 	Scheme      string `json:"scheme,omitempty"`
 	Credentials string `json:"credentials,omitempty"`
+}
+
+// The traits of an agent: what it is like beside obeying.
+const (
+	Declaring = "declaring" // its card has security declarations of every kind, in v1.0 a tenant, and an extension that it needs
+	Polled    = "polled"    // it does not stream
+)
+
+// Tenant is whom a declaring agent of v1.0 wants to be asked for.
+const Tenant = "acme"
+
+//go:embed security
+var security embed.FS
+
+// Security is what a declaring agent declares of security: the members that a card of a version has for it.
+func Security(version string) json.RawMessage {
+	b, err := security.ReadFile("security/v" + version + ".json")
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Raw is v as JSON.
+func Raw(v any) json.RawMessage {
+	b, _ := json.Marshal(v)
+	return b
 }
 
 // Text joins the texts of parts.

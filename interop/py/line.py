@@ -2,7 +2,7 @@
 
 A peer's program calls main(serve, dial, kind):
 
-    serve(binding)   serves the agent until it is ended; calls ready(url) once it does
+    serve(binding, trait) serves the agent, which is like what the trait says, until it is ended; calls ready(url) once it does
     dial(d)          returns a client: an object with the coroutines card, send, get, cancel, list, push_set, push_get,
                      push_list, push_delete and extended, and the async generators stream and subscribe; one that the
                      SDK does not have is missing
@@ -13,10 +13,18 @@ import asyncio
 import json
 import logging
 import sys
+from pathlib import Path
 
 import grpc
 
 EXTENSION = 'urn:parley:interop:extension'
+TENANT = 'acme'
+
+
+def security(version):
+    """What a declaring agent declares of security: the members that a card of a version has for it."""
+    return json.loads((Path(__file__).parent.parent / 'peer' / 'security' / f'v{version}.json').read_text())
+
 
 CODES = {
     -32001: 'task-not-found', -32002: 'task-not-cancelable', -32003: 'push-not-supported', -32004: 'unsupported-operation',
@@ -103,7 +111,7 @@ class Conductor:
 def main(serve, dial, kind):
     logging.disable(logging.CRITICAL)
     if sys.argv[1] == 'serve':
-        asyncio.run(serve(sys.argv[2]))
+        asyncio.run(serve(sys.argv[2], ''.join(sys.argv[3:])))
     else:
         asyncio.run(Conductor(dial, kind).run())
 

@@ -14,7 +14,7 @@ from a2a.types import (
     TaskArtifactUpdateEvent, TaskPushNotificationConfig, TaskState, TaskStatus, TaskStatusUpdateEvent, TextPart,
 )
 
-from line import EXTENSION, NotOffered
+from line import EXTENSION, NotOffered, security
 
 
 def text(s):
@@ -89,10 +89,12 @@ class Obedient(AgentExecutor):
             task_id=context.task_id, context_id=context.context_id, status=TaskStatus(state=TaskState.canceled), final=True))
 
 
-def card(**more):
+def card(trait, version, **more):
+    declaring = trait == 'declaring'
     return AgentCard(
-        description='A peer on a2a-sdk.', version='1',
-        capabilities=AgentCapabilities(streaming=True, push_notifications=True, extensions=[AgentExtension(uri=EXTENSION)]),
+        description='A peer on a2a-sdk.', version='1', protocol_version=version, **(security(version[:3]) if declaring else {}),
+        capabilities=AgentCapabilities(streaming=trait != 'polled', push_notifications=True, extensions=[
+            AgentExtension(uri=EXTENSION, required=declaring)]),
         default_input_modes=['*/*'], default_output_modes=['*/*'],
         skills=[AgentSkill(id='obey', name='Obey', description='Obeys the first word', tags=['test'])],
         **more)
@@ -100,11 +102,12 @@ def card(**more):
 
 def from_card(c):
     return {
-        'name': c.name, 'skills': len(c.skills), 'streaming': bool(c.capabilities.streaming), 'push': bool(c.capabilities.push_notifications)}
+        'name': c.name, 'skills': len(c.skills), 'streaming': bool(c.capabilities.streaming), 'push': bool(c.capabilities.push_notifications),
+        'security': c.model_dump(mode='json', by_alias=True, exclude_none=True, include={'security_schemes', 'security'})}
 
 
 def params(m):
-    config = MessageSendConfiguration(accepted_output_modes=[], blocking=not m.get('noWait'), history_length=m.get('history'))
+    config = MessageSendConfiguration(accepted_output_modes=m.get('accept', []), blocking=not m.get('noWait'), history_length=m.get('history'))
     if m.get('push'):
         config.push_notification_config = to_push(m['push']).push_notification_config
     return MessageSendParams(configuration=config, message=Message(

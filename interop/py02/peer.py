@@ -22,14 +22,14 @@ import line
 from mid import Obedient, card, event, from_card, from_push, params, to_push
 
 
-async def serve(binding):
+async def serve(binding, trait):
     listener, base = line.listen()
     more = {'url': base}
     rpc = grpc.aio.server()
     if binding == 'GRPC':
         at = '127.0.0.1:%d' % rpc.add_insecure_port('127.0.0.1:0')
         more = {'url': at, 'preferred_transport': 'GRPC'}
-    about = card(name='Python SDK v0.2', protocol_version='0.2.6', supports_authenticated_extended_card=True, **more)
+    about = card(trait, '0.2.6', name='Python SDK v0.2', supports_authenticated_extended_card=True, **more)
     extended = about.model_copy(update={'name': about.name + ', extended'})
     hooks = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(Obedient(), InMemoryTaskStore(), push_config_store=hooks,

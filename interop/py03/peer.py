@@ -22,13 +22,13 @@ import line
 from mid import Obedient, card, event, from_card, from_push, params, to_push
 
 
-async def serve(binding):
+async def serve(binding, trait):
     listener, base = line.listen()
     at = base
     rpc = grpc.aio.server()
     if binding == 'GRPC':
         at = '127.0.0.1:%d' % rpc.add_insecure_port('127.0.0.1:0')
-    about = card(name='Python SDK v0.3', url=at, preferred_transport=binding, protocol_version='0.3.0', supports_authenticated_extended_card=True)
+    about = card(trait, '0.3.0', name='Python SDK v0.3', url=at, preferred_transport=binding, supports_authenticated_extended_card=True)
     extended = about.model_copy(update={'name': about.name + ', extended'})
     hooks = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(Obedient(), InMemoryTaskStore(), push_config_store=hooks,
@@ -102,7 +102,7 @@ def kind(e):
         return {grpc.StatusCode.NOT_FOUND: 'task-not-found', grpc.StatusCode.INVALID_ARGUMENT: 'invalid-params',
                 grpc.StatusCode.FAILED_PRECONDITION: 'task-not-cancelable'}.get(e.code(), '')
     if m := re.match(r'HTTP Error (\d+)', words):  # over HTTP+JSON this SDK shows no more than the status
-        return {'404': 'task-not-found', '409': 'task-not-cancelable', '422': 'invalid-params', '400': 'invalid-request'}.get(m[1], '')
+        return {'404': 'task-not-found', '409': 'task-not-cancelable', '422': 'invalid-params', '415': 'content-type', '400': 'invalid-request'}.get(m[1], '')
     return ''
 
 

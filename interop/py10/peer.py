@@ -75,6 +75,8 @@ class Obedient(AgentExecutor):
             await finish(pb.Part(data=data))
         elif word == 'refer':
             await finish(text(' '.join(context.message.reference_task_ids)))
+        elif word == 'tenant':
+            await finish(text(context.tenant))
         elif word == 'extensions':
             await finish(text(' '.join(context.requested_extensions)))
         elif word == 'artifacts':
@@ -105,7 +107,7 @@ class Obedient(AgentExecutor):
         await queue.enqueue_event(pb.TaskStatusUpdateEvent(task_id=context.task_id, context_id=context.context_id, status=status))
 
 
-async def serve(binding):
+async def serve(binding, trait):
     listener, base = line.listen()
     at = base[:-1] if binding == 'HTTP+JSON' else base
     rpc = grpc.aio.server()
@@ -115,9 +117,13 @@ async def serve(binding):
         name='Python SDK v1.0', description='A peer on a2a-sdk.', version='1',
         supported_interfaces=[pb.AgentInterface(url=at, protocol_binding=binding, protocol_version='1.0')],
         capabilities=pb.AgentCapabilities(
-            streaming=True, push_notifications=True, extended_agent_card=True, extensions=[pb.AgentExtension(uri=line.EXTENSION)]),
+            streaming=trait != 'polled', push_notifications=True, extended_agent_card=True, extensions=[pb.AgentExtension(uri=line.EXTENSION)]),
         default_input_modes=['*/*'], default_output_modes=['*/*'],
         skills=[pb.AgentSkill(id='obey', name='Obey', description='Obeys the first word', tags=['test'])])
+    if trait == 'declaring':
+        json_format.ParseDict(line.security('1.0'), card)
+        card.supported_interfaces[0].tenant = line.TENANT
+        card.capabilities.extensions[0].required = True
     extended = pb.AgentCard()
     extended.CopyFrom(card)
     extended.name += ', extended'
@@ -193,7 +199,9 @@ async def dial(d):
 
 
 def from_card(c):
-    return {'name': c.name, 'skills': len(c.skills), 'streaming': c.capabilities.streaming, 'push': c.capabilities.push_notifications}
+    about = json_format.MessageToDict(c)
+    return {'name': c.name, 'skills': len(c.skills), 'streaming': c.capabilities.streaming, 'push': c.capabilities.push_notifications,
+            'security': {k: v for k, v in about.items() if k in ('securitySchemes', 'securityRequirements')}}
 
 
 def request(m):
@@ -205,6 +213,7 @@ def request(m):
     r.configuration.return_immediately = bool(m.get('noWait'))
     if m.get('history') is not None:
         r.configuration.history_length = m['history']
+    r.configuration.accepted_output_modes.extend(m.get('accept', []))
     if m.get('push'):
         r.configuration.task_push_notification_config.CopyFrom(to_push(m['push']))
     return r
