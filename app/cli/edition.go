@@ -88,27 +88,29 @@ func (o *opened) Close(ctx context.Context) error {
 }
 
 func (e *env) workerCmd() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use: "worker", Short: "Carry runs on, and serve nobody",
 		Long: "Carries the runs of all nodes on until it is told to stop; then it lets go of them, and other workers go on. It " +
 			"prints one line on stdout when it has begun:\n  ready worker data=<dir>\nA worker needs a data directory of its own.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := e.config(&serverOptions{auth: "token"})
-			if err != nil {
-				return err
-			}
-			ctx, stop := notify(cmd.Context())
-			defer stop()
-			a, err := e.open(ctx, cfg)
-			if err != nil {
-				return err
-			}
-			err = e.edition.Work(ctx, a.App, cfg, func() { fmt.Fprintln(e.stdout, app.ReadyWorker(cfg.Data)) })
-			stop() // from here a second signal ends the process at once
-			drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-			defer cancel()
-			return errors.Join(err, a.Close(drain))
-		},
 	}
+	o := &serverOptions{auth: "token", flags: c.Flags()}
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := e.config(o)
+		if err != nil {
+			return err
+		}
+		ctx, stop := notify(cmd.Context())
+		defer stop()
+		a, err := e.open(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		err = e.edition.Work(ctx, a.App, cfg, func() { fmt.Fprintln(e.stdout, app.ReadyWorker(cfg.Data)) })
+		stop() // from here a second signal ends the process at once
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		return errors.Join(err, a.Close(drain))
+	}
+	return c
 }

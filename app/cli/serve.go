@@ -73,6 +73,9 @@ func (o *serverOptions) fill(dir string) error {
 			continue
 		}
 		f := o.flags.Lookup(k.Flag)
+		if f == nil { // a worker serves nobody
+			continue
+		}
 		if f.Changed {
 			o.From[k.Name] = "--" + k.Flag
 		} else if ok {
