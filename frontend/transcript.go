@@ -87,6 +87,9 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 		m.Blocks = []view.Block{{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &st, Answer: d.Answer, Prompt: s.md.HTML(d.Prompt)}}}
 	case orchestrator.ItemEnd:
 		m.Blocks = s.endBlocks(ctx, it)
+		if m.Step != nil {
+			m.Blocks[0].Retry = "" // a step is done again from its plan
+		}
 	case orchestrator.ItemGap:
 		text := it.Text
 		if text == "" {
@@ -172,8 +175,8 @@ func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Bloc
 			f.Title += " " + took
 		}
 		return []view.Block{{Kind: view.BlockFault, Fault: f}}
-	case it.Text != "":
-		return []view.Block{{Kind: view.BlockState, State: &st, Took: took, Text: it.Text}}
+	case d.State == string(a2a.TaskStateCompleted):
+		retry = ""
 	}
-	return []view.Block{{Kind: view.BlockState, State: &st, Took: took}}
+	return []view.Block{{Kind: view.BlockState, State: &st, Took: took, Text: it.Text, Retry: retry}}
 }

@@ -160,7 +160,8 @@ type Block struct {
 	Fault  *Fault
 	State  *State
 	Took   string
-	Folded bool // shown closed at first
+	Retry  string // state: where to post to ask once more
+	Folded bool   // shown closed at first
 	Ask    *Receipt
 }
 
