@@ -36,8 +36,14 @@ func (*formula) Kind() ast.NodeKind           { return kindFormula }
 func (f *formula) Dump(src []byte, level int) { ast.DumpHelper(f, src, level, nil, nil) }
 func (formulas) Trigger() []byte              { return []byte{'$', '\\'} }
 
+// maxVain is how many bytes of a text are read in search of ends that formulas do not have. Behind that it has none: else a
+// text that only begins formulas would take the square of its length.
+const maxVain = 1 << 20
+
+var vainly = parser.NewContextKey() // how many were
+
 // Parse reads a formula at the reader's place, over the lines of its paragraph.
-func (formulas) Parse(_ ast.Node, r text.Reader, _ parser.Context) ast.Node {
+func (formulas) Parse(_ ast.Node, r text.Reader, c parser.Context) ast.Node {
 	line, _ := r.PeekLine()
 	open, end, block := "", "", false
 	switch {
@@ -55,6 +61,10 @@ func (formulas) Parse(_ ast.Node, r text.Reader, _ parser.Context) ast.Node {
 	if open == "$" && (len(line) < 3 || strings.ContainsRune(" \t\n$", rune(line[1]))) {
 		return nil
 	}
+	vain, _ := c.Get(vainly).(int)
+	if vain > maxVain {
+		return nil
+	}
 	row, pos := r.Position()
 	r.Advance(len(open))
 	var b strings.Builder
@@ -63,9 +73,9 @@ func (formulas) Parse(_ ast.Node, r text.Reader, _ parser.Context) ast.Node {
 		if line == nil {
 			break
 		}
-		i := ending(line, end)
+		i := ending(line[:min(len(line), maxTeX+len(end)+1)], end)
 		if i < 0 {
-			b.Write(line)
+			b.Write(line[:min(len(line), maxTeX+1)])
 			r.AdvanceLine()
 			continue
 		}
@@ -78,21 +88,22 @@ func (formulas) Parse(_ ast.Node, r text.Reader, _ parser.Context) ast.Node {
 		return &formula{tex: tex, whole: open + tex + end, block: block}
 	}
 	r.SetPosition(row, pos)
+	c.Set(vainly, vain+b.Len())
 	return nil
 }
 
 // ending returns where a formula ends in a line; -1 when it does not.
 func ending(line []byte, end string) int {
-	for i := 0; i+len(end) <= len(line); i++ {
-		if end == "$" && line[i] == '\\' {
+	if end != "$" {
+		return bytes.Index(line, []byte(end))
+	}
+	for i := 0; i < len(line); i++ {
+		if line[i] == '\\' {
 			i++
 			continue
 		}
-		if string(line[i:i+len(end)]) != end {
+		if line[i] != '$' {
 			continue
-		}
-		if end != "$" {
-			return i
 		}
 		if i > 0 && (line[i-1] == ' ' || line[i-1] == '\t') {
 			return -1

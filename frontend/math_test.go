@@ -63,6 +63,34 @@ func TestMathInMarkdown(t *testing.T) {
 	}
 }
 
+// What only begins formulas takes no longer than other texts of its length, about; formulas are read as far as there is
+// little of that.
+func TestFormulasWithoutEnd(t *testing.T) {
+	t.Parallel()
+	const size = 256 << 10
+	for _, open := range []string{`\(`, `\[`, "\\(\n", "$1\n", "$1"} {
+		done := make(chan string, 1)
+		go func() { done <- newMarkdown(nil).HTML(strings.Repeat(open, size/len(open))) }()
+		select {
+		case html := <-done:
+			if strings.Contains(html, "<math") {
+				t.Errorf("%q made formulas: %.200s", open, html)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%q takes too long", open)
+		}
+	}
+	long := strings.Repeat("x", maxTeX)
+	for src, formula := range map[string]bool{`\(` + long + `\)`: true, `\(x` + long + `\)`: false, "$$" + long + "$$": true, "$$x" + long + "$$": false} {
+		if html := newMarkdown(nil).HTML(src); strings.Contains(html, "<math") != formula {
+			t.Errorf("a formula of %d: %.100s", len(src), html)
+		}
+	}
+	if html := newMarkdown(nil).HTML(strings.Repeat(`\(`, 50) + " $x$"); !strings.Contains(html, "<math") {
+		t.Errorf("a formula behind some without an end: %s", html)
+	}
+}
+
 // No formula takes long or panics, whatever is in it.
 func FuzzMathML(f *testing.F) {
 	for _, s := range []string{`\frac{a}{b}`, `\begin{cases}x&y\\z\end{cases}`, `\left.\middle|\right)`, `\sqrt[`, `'''^_`, `\not=`, `\text{{}`, "\\"} {
