@@ -203,11 +203,9 @@ func (r *registry) verify(ctx context.Context, in VerifyAgent) (*SignatureInfo, 
 			again = judge(now.JSON, now, keys)
 		}
 		s.State = orchestrator.SignatureChanged
-		s.Why = "The card that the agent serves now is another than the one you approved"
+		s.Why = "The card that the agent serves now is another than the one you approved, and not signed by a key that is trusted."
 		if again.State == orchestrator.SignatureVerified {
-			s.Why += ", signed by a key that is trusted."
-		} else {
-			s.Why += ", and not signed by a key that is trusted."
+			s.Why = "The card that the agent serves now is another than the one you approved, signed by a key that is trusted."
 		}
 	}
 	if in.Pin {

@@ -19,7 +19,7 @@ import (
 // the language that they were last served in.
 //
 // The test of this file reads the sources: a sentence must be a literal, and every catalogue must have each of them with
-// the same verbs, and nothing else.
+// the same verbs, and nothing else. What is said below the pages is in told.go.
 
 //go:embed words
 var words embed.FS
@@ -168,7 +168,7 @@ func Tv(ctx context.Context, en string) string {
 	if s, ok := catalogues[Spoken(ctx)][en]; ok {
 		return s
 	}
-	return en
+	return toldIn(ctx, en)
 }
 
 // scriptWords are what the page's own script says, which asks for them by t("…"). The page carries their translations.
