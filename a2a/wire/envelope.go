@@ -174,8 +174,8 @@ func AppendResult(b []byte, c *Call, result any) []byte {
 	return append(b, '}')
 }
 
-// AppendFrame appends an SSE frame with an entry to b: "id: <seq>", "data: <reply>" and an empty line. The entry is put
-// into the dialect once and shared. OLD has a frame for each of what an entry of v1.0 may hold at once, and no ids.
+// AppendFrame appends an SSE frame with an entry to b: "id: <seq>", "data: <reply>" and an empty line. An entry that
+// several read is put into the dialect for the first and once for all others. OLD has a frame for each of what an entry of v1.0 may hold at once, and no ids.
 func AppendFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
 	if c.Dialect != NEW || c.REST {
 		return appendOtherFrame(b, c, e)
@@ -190,6 +190,8 @@ func AppendFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
 // appendOtherFrame is for all but JSON-RPC of NEW.
 func appendOtherFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
 	result := e.JSON
+	var event a2a.Event
+	var f family
 	switch c.Dialect {
 	case NEW:
 	case OLD:
@@ -201,18 +203,30 @@ func appendOtherFrame(b []byte, c *Call, e *a2a.Entry) ([]byte, error) {
 	default:
 		form := c.form()
 		var err error
-		if result, err = e.Form(form, forms[form]); err != nil {
+		if e.First(form) {
+			event, err = e.Event()
+			f = writers[form]
+		} else {
+			result, err = e.Form(form, forms[form])
+		}
+		if err != nil {
 			return b, err
 		}
 	}
 	b = strconv.AppendInt(append(b, "id: "...), e.Seq, 10)
 	b = append(b, "\ndata: "...)
-	if c.REST {
-		return append(append(b, result...), "\n\n"...), nil
+	if !c.REST {
+		b = append(appendHead(b, c.ID), `,"result":`...)
 	}
-	b = append(appendHead(b, c.ID), `,"result":`...)
-	b = append(b, result...)
-	return append(b, "}\n\n"...), nil
+	if f != nil {
+		b = f.appendEvent(b, event)
+	} else {
+		b = append(b, result...)
+	}
+	if !c.REST {
+		b = append(b, '}')
+	}
+	return append(b, "\n\n"...), nil
 }
 
 // singleForm is the form of PROTO entries whose files are encoded once.
@@ -226,8 +240,11 @@ func (c *Call) form() int {
 	return int(c.Dialect)
 }
 
-// forms makes an entry's event in a dialect.
-var forms = [...]func(*a2a.Entry) ([]byte, error){MID: form(midFamily{}), PROTO: form(protoFamily{}), singleForm: form(protoFamily{single: true})}
+// writers are those whose entries have forms, by the forms' numbers, and forms makes these.
+var (
+	writers = [...]family{MID: midFamily{}, PROTO: protoFamily{}, singleForm: protoFamily{single: true}}
+	forms   = [...]func(*a2a.Entry) ([]byte, error){MID: form(writers[MID]), PROTO: form(writers[PROTO]), singleForm: form(writers[singleForm])}
+)
 
 func form(f family) func(*a2a.Entry) ([]byte, error) {
 	return func(e *a2a.Entry) ([]byte, error) {
