@@ -89,6 +89,12 @@ func (f *Flow) conclude(n *Node, st *FlowNode) bool {
 			Do: "Allow it more, or divide it.",
 		})
 		return true
+	case waiting > 0 && f.spent() && !st.Stopping:
+		f.failNode(n, st, &orchestrator.Fault{
+			Kind: "budget", Where: orchestrator.WhereUs, Do: "Allow it more.",
+			What: fmt.Sprintf("The agents report costs of %v; the plan may spend %v.", f.Cost, f.Graph.Budget.Cost),
+		})
+		return true
 	case failed > 0 && !st.Stopping && n.OnError != OnErrorSkip: // the other items are not wanted any more
 		st.stop()
 		return true
@@ -107,6 +113,9 @@ func (f *Flow) conclude(n *Node, st *FlowNode) bool {
 	f.settle(st, NodeDone)
 	return true
 }
+
+// spent reports whether the calls have cost what they may.
+func (f *Flow) spent() bool { return f.Graph.Budget.Cost > 0 && f.Cost >= f.Graph.Budget.Cost }
 
 // settled ends a node whose runs were stopped, or one of which failed.
 func (st *FlowNode) settled(f *Flow) {

@@ -207,6 +207,9 @@ func (f *Flow) over(b *Over) {
 		return
 	}
 	it.Result = b.State
+	if b.Usage != nil && b.Usage.Cost > 0 {
+		f.Cost += b.Usage.Cost
+	}
 	if b.State == a2a.TaskStateCompleted {
 		it.State = ItemDone
 		return
@@ -217,7 +220,7 @@ func (f *Flow) over(b *Over) {
 	}
 	attempts, tried := max(1, n.Attempts), it.Attempt-st.base()
 	switch {
-	case f.Calls >= f.Graph.maxCalls():
+	case f.Calls >= f.Graph.maxCalls(), f.spent():
 	case b.State != a2a.TaskStateCanceled && !b.Final && tried < attempts && !it.Fallback:
 		*it = FlowItem{Attempt: it.Attempt + 1, After: later(b.At, n.Backoff, tried)}
 		return

@@ -302,6 +302,21 @@ func TestFlowDeadlinesAndBudget(t *testing.T) {
 	if w.end("a", 0, a2a.TaskStateCompleted); len(w.order) != 2 || w.f.Closing != a2a.TaskStateFailed || w.f.Fault.Kind != "budget" {
 		t.Errorf("%v %+v", w.order, w.f)
 	}
+	for _, c := range []struct {
+		cost float64
+		ends bool
+	}{{0.99, false}, {1, true}, {1.01, true}} {
+		w = newFlowWorld(t, &Graph{Nodes: []Node{n}, Budget: Budget{Cost: 2}})
+		w.settle()
+		for range 2 {
+			_, st := w.f.Node("a")
+			w.apply(&Over{Run: st.Items[0].Run, State: a2a.TaskStateCompleted, At: w.now, Usage: &orchestrator.Usage{Cost: c.cost}})
+			w.settle()
+		}
+		if ends := w.f.Closing == a2a.TaskStateFailed && w.f.Fault.Kind == "budget"; ends != c.ends {
+			t.Errorf("two calls of %v: %+v", c.cost, w.f)
+		}
+	}
 }
 
 func TestGraphCheck(t *testing.T) {

@@ -71,6 +71,10 @@ const (
 type Budget struct {
 	Calls int `json:"calls,omitempty"` // messages to agents, with repeats: 1,000
 	Nodes int `json:"nodes,omitempty"` // of the plan, with those added: 1,000
+
+	// What agents report that the calls cost, in their currency: once it comes to so much, no further call is begun, but for
+	// those that undo. None.
+	Cost float64 `json:"cost,omitempty"`
 }
 
 // Bounds of plans.

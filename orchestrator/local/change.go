@@ -83,6 +83,7 @@ func (c *change) tell(e a2a.Event) {
 	case *a2a.Task:
 		r.status = c.timed(&e.Status)
 	case *a2a.StatusUpdate:
+		r.uses(e)
 		if e.Status.State == a2a.TaskStateUnspecified {
 			e.Status.State = r.status.State
 		}

@@ -101,6 +101,15 @@ const (
 	overData = 4 << 10
 )
 
+// uses takes in what an agent reports beside its task, which only a plan wants to know.
+func (r *run) uses(e a2a.Event) {
+	if s, ok := e.(*a2a.StatusUpdate); ok && r.parent != "" && s.Metadata != nil {
+		if u := steps.UsageIn(s.Metadata); u != nil {
+			r.used = u
+		}
+	}
+}
+
 // overAs says how the run ended, for the plan it belongs to. r.mu is held.
 func (r *run) overAs() *engine.Over {
 	o := &engine.Over{Run: r.row.ID, State: r.row.State, At: r.row.Updated.UnixMilli()}
@@ -117,6 +126,14 @@ func (r *run) overAs() *engine.Over {
 		o.Final = o.State == a2a.TaskStateRejected || !o.Fault.Retry || o.Fault.MayHaveRun
 	case a2a.TaskStateCanceled:
 		o.Fault = r.state.Fault
+	}
+	switch {
+	case r.used != nil:
+		o.Usage = r.used
+	case r.flow != nil && r.flow.Cost > 0:
+		o.Usage = &orchestrator.Usage{Cost: r.flow.Cost}
+	case r.flow == nil && r.fold != nil:
+		o.Usage = steps.UsageOf(r.fold)
 	}
 	if r.fold == nil {
 		return o

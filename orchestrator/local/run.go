@@ -55,6 +55,7 @@ type run struct {
 	fresh     bool                       // its context is new, so no agent can know it
 	task      bool                       // an A2A event is in the log
 	status    a2a.TaskStatus             // the newest
+	used      *orchestrator.Usage        // of a call: what the newest status update that says so reports
 	fold      *a2a.Task                  // the task as logged; nil when nobody needs it yet
 	asks      []*orchestrator.Ask        // the open ones
 	hops      int                        // how many agents the message came through, with us
@@ -187,6 +188,7 @@ func (r *run) replay(e *orchestrator.Event, decide bool) error {
 			r.asked = &m
 		}
 		r.task = true
+		r.uses(ev)
 		if m, ok := ev.(*a2a.Message); ok && r.parent != "" {
 			r.fold.Status.Message = m
 		}

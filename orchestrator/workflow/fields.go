@@ -101,6 +101,11 @@ func budgetFields() []field[engine.Budget] {
 		{"steps", "Steps of the plan, with those added while it runs.", false, count(engine.MaxNodes), func(r *reader, n *node, b *engine.Budget) {
 			b.Nodes = r.number(n, "`steps`", 1, engine.MaxNodes)
 		}},
+		{"cost", "What all calls may cost, in the currency that the agents report: once they come to it, no other is begun. What agents report no cost of is not counted.", false, object{
+			"type": "number", "exclusiveMinimum": 0,
+		}, func(r *reader, n *node, b *engine.Budget) {
+			b.Cost = r.amount(n, "`cost`")
+		}},
 	}
 }
 

@@ -36,6 +36,9 @@ func (w *Workflow) YAML() []byte {
 	budget := entries{}
 	budget.add("calls", w.Budget.Calls)
 	budget.add("steps", w.Budget.Nodes)
+	if w.Budget.Cost > 0 {
+		budget = append(budget, entry{"cost", w.Budget.Cost})
+	}
 	m.add("budget", budget)
 	steps := []any{}
 	for i := range w.Steps {

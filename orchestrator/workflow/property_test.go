@@ -76,7 +76,7 @@ func drawWorkflow(t *rapid.T) *Workflow {
 	w := &Workflow{
 		File: "w.yaml", Name: drawLine(t, "name"), On: []Trigger{OnManual, OnA2A},
 		Timeout: rapid.SampledFrom([]time.Duration{0, 1500 * time.Millisecond, 36 * time.Hour}).Draw(t, "timeout"),
-		Budget:  engine.Budget{Calls: rapid.SampledFrom([]int{0, 1, engine.MaxCalls}).Draw(t, "calls")},
+		Budget:  engine.Budget{Calls: rapid.SampledFrom([]int{0, 1, engine.MaxCalls}).Draw(t, "calls"), Cost: rapid.SampledFrom([]float64{0, 0.25, 3}).Draw(t, "cost")},
 	}
 	if rapid.Bool().Draw(t, "described") {
 		w.Description = drawLine(t, "description")

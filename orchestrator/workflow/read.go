@@ -122,6 +122,16 @@ func (r *reader) number(n *node, what string, least, most int) int {
 	return i
 }
 
+// amount takes a number above 0.
+func (r *reader) amount(n *node, what string) float64 {
+	f, err := strconv.ParseFloat(string(n.value), 64)
+	if n.kind != isNumber || err != nil || f <= 0 {
+		r.bad(n.at, "write a number above 0", "%s is none", what)
+		return 0
+	}
+	return f
+}
+
 // option takes one of several words.
 func (r *reader) option(n *node, what string, options ...string) string {
 	if n.kind == isString && slices.Contains(options, n.text) {
