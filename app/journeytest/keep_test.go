@@ -219,7 +219,7 @@ func TestJourneyKill(t *testing.T) {
 		v.until("document.querySelector('#live-word').textContent === 'Connection lost, catching up'")
 	}
 	second.picture("killed")
-	p = run(t, args...)
+	run(t, args...)
 	for _, v := range both {
 		v.live()
 		v.ended()
