@@ -29,11 +29,14 @@ func TestMathML(t *testing.T) {
 	for _, src := range []string{
 		``, ` `, `\unknown{x}`, `{x`, `x}`, `\frac{a}`, `x^`, `x^a^b`, `\left( x`, `\right)`, `\begin{pmatrix}1`, `\begin{evil}x\end{evil}`,
 		`\newcommand{\a}{\a\a}\a`, `\def\a{\a}\a`, `\href{javascript:x}{y}`, `\`, `a & b`, `\text{$}`, strings.Repeat("{", 500) + strings.Repeat("}", 500),
-		strings.Repeat("x", maxTeX+1), "\xff",
+		strings.Repeat("x", maxTeX+1), "\xff", strings.Repeat(`\hat `, texDepth) + "x", strings.Repeat(`\frac1`, texDepth) + "x",
 	} {
 		if got, ok := mathML(src, true); ok {
 			t.Errorf("%q was taken for %s", src, got)
 		}
+	}
+	if _, ok := mathML(strings.Repeat(`\hat `, texDepth-1)+"x", true); !ok {
+		t.Errorf("%d accents are too deep", texDepth-1)
 	}
 	if _, ok := mathML(strings.Repeat("{", texDepth-1)+strings.Repeat("}", texDepth-1), true); !ok {
 		t.Error("the deepest formula was not taken")

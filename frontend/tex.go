@@ -176,6 +176,10 @@ func (p *tex) arg() (string, bool) {
 		p.pos++
 		return "<mn>" + string(c) + "</mn>", true
 	}
+	if p.depth++; p.depth > texDepth { // of groups without braces
+		return "", false
+	}
+	defer func() { p.depth-- }()
 	a, ok := p.symbol()
 	return a.ml, ok
 }
