@@ -71,6 +71,15 @@ var arrows = map[string][]string{
 	"interop/sign": {"a2a", "a2a/wire", "a2a/sign"},
 }
 
+// clusterArrows says the same of the packages of the module cluster.
+var clusterArrows = map[string][]string{
+	"cluster/cmd/parley-cluster":    {"app", "app/cli", "cluster/postgres", "cluster/temporal"},
+	"cluster/postgres":              {"orchestrator", "orchestrator/tail", "orchestrator/wirelog", "orchestrator/words", "a2a"},
+	"cluster/postgres/postgrestest": {},
+	"cluster/temporal":              {"orchestrator", "orchestrator/local"},
+	"cluster/temporal/servertest":   {},
+}
+
 // testArrows says what the tests of a package may import beside its own row and *test packages.
 var testArrows = map[string][]string{
 	"app":      {"app/demo"}, // real agents to talk to
@@ -99,11 +108,11 @@ type listed struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// list runs go list over the module with extra build tags.
-func list(t *testing.T, tags string) []listed {
+// list runs go list over the module in a directory with extra build tags.
+func list(t *testing.T, dir, tags string) []listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,ImportPath,Doc,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "-tags", tags, "./...")
-	cmd.Stderr = os.Stderr
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -143,7 +152,7 @@ func TestArrows(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for build, tags := range builds {
-		for _, p := range list(t, tags) {
+		for _, p := range list(t, ".", tags) {
 			name, _ := inside(p.ImportPath)
 			seen[name] = true
 			row, ok := arrows[name]
@@ -175,6 +184,30 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// TestClusterArrows holds the other module to its table. Its tests put all together and are free.
+func TestClusterArrows(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, p := range list(t, "cluster", builds["browser"]) {
+		name, _ := inside(p.ImportPath)
+		seen[name] = true
+		row, ok := clusterArrows[name]
+		if !ok {
+			t.Errorf("package %s has no row in the table of the cluster's arrows", name)
+		}
+		for _, path := range p.Imports {
+			if in, ok := inside(path); ok && in != name && !slices.Contains(row, in) {
+				t.Errorf("%s must not import %s", name, in)
+			}
+		}
+	}
+	for name := range clusterArrows {
+		if !seen[name] {
+			t.Errorf("the table of the cluster's arrows has a row for %s, which is not there", name)
+		}
+	}
+}
+
 // within tells whether path is internal to a package that p is below of.
 func within(p, path string) bool {
 	owner, _, ok := strings.Cut(path, "/internal/")
@@ -195,7 +228,7 @@ func checkLibrary(t *testing.T, name, path string) {
 
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
-	for _, p := range list(t, builds["interop"]) {
+	for _, p := range list(t, ".", builds["interop"]) {
 		doc := p.Doc
 		if len(p.GoFiles)+len(p.CgoFiles) == 0 { // go list does not read the comments of test files
 			for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {

@@ -124,6 +124,7 @@ func (s *PushSender) For(scope string) Pusher { return &scopedPusher{s, scope} }
 // it. Where several senders share a store, one of them sends; it resumes now and then, to hear of what the others stored.
 func (s *PushSender) Resume(ctx context.Context) error {
 	s.mu.Lock()
+	again := s.resumed
 	s.resumed = true
 	gone := map[string]bool{} // unless they are found
 	for registration := range s.followers {
@@ -142,6 +143,13 @@ func (s *PushSender) Resume(ctx context.Context) error {
 			delete(gone, r.UID)
 			continue
 		}
+		if again {
+			if r, err = s.stored(ctx, r); err != nil {
+				return err
+			} else if r == nil {
+				continue
+			}
+		}
 		s.begin(r, time.Duration(due)*time.Second/resumeRate)
 		if time.Until(r.Next) <= 0 {
 			due++
@@ -151,6 +159,31 @@ func (s *PushSender) Resume(ctx context.Context) error {
 		s.end(registration)
 	}
 	return nil
+}
+
+// stored reads a registration once more that nobody here followed when it was read: it may have been followed to its end
+// before that was stored. It returns nil when there is nothing to be taken up.
+func (s *PushSender) stored(ctx context.Context, r *PushRow) (*PushRow, error) {
+	unlock := s.lock(r.Config.TaskID) // nobody begins to follow it meanwhile
+	defer unlock()
+	s.mu.Lock()
+	followed := s.followers[r.UID] != nil
+	s.mu.Unlock()
+	if followed {
+		return nil, nil
+	}
+	if err := s.keeper.flush(); err != nil {
+		return nil, err
+	}
+	rows, err := s.o.Store.Rows(ctx, r.Config.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(rows, func(row *PushRow) bool { return row.UID == r.UID && row.State == PushLive })
+	if i < 0 {
+		return nil, nil
+	}
+	return rows[i], nil
 }
 
 // Pause stops sending until the next Resume, which goes on from there.

@@ -15,7 +15,9 @@ if ! changed=$(diff <(echo "$before") <(generated)); then
 	echo "$changed" | awk 'NF == 3 { print "  " $3 }' | sort -u >&2
 	exit 1
 fi
-go mod tidy -diff >/dev/null || {
-	echo "go.mod is not tidy: run go mod tidy" >&2
-	exit 1
-}
+for module in . cluster; do
+	go mod -C $module tidy -diff >/dev/null || {
+		echo "$module/go.mod is not tidy: run go mod -C $module tidy" >&2
+		exit 1
+	}
+done

@@ -196,6 +196,8 @@ func TestContinues(t *testing.T) {
 	if err := c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.carried != carries {
 		t.Errorf("carried %d times", s.carried)
 	}

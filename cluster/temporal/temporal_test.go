@@ -3,6 +3,7 @@ package temporal_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -28,6 +29,10 @@ import (
 var cluster *servertest.Server
 
 func TestMain(m *testing.M) {
+	// A plan takes seconds here, not milliseconds. The command line may say more.
+	if err := flag.Set("planruns", "6"); err != nil {
+		panic(err)
+	}
 	code := func() int {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -178,8 +183,13 @@ func newPostgres(t testing.TB) orchestrator.Store {
 	return named(t, db)
 }
 
-// So it does with the store that a cluster has. What plans promise on it is tested where nodes and workers are processes.
+// So it does with the store that a cluster has.
 func TestDriverOnPostgres(t *testing.T) {
 	t.Parallel()
 	orchestratortest.RunDriver(t, newNode, newPostgres)
+}
+
+func TestPlansOnPostgres(t *testing.T) {
+	t.Parallel()
+	orchestratortest.RunPlans(t, newNode, newPostgres)
 }

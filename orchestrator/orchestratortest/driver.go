@@ -120,14 +120,28 @@ func run(t *testing.T, newDriver NewDriver, newStore NewStore, tests []driverTes
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-			defer cancel()
-			w := &world{T: t, ctx: ctx, agents: NewAgents(), newDriver: newDriver, newStore: newStore, store: newStore(t)}
+			w := newWorld(t, newDriver, newStore)
 			w.start()
 			tt.test(w)
 			w.close()
 		})
 	}
+}
+
+// testTime is how long a test may wait in all. It is for the slowest machine, and the slowest store and host.
+const testTime = 2 * time.Minute
+
+func newWorld(t *testing.T, newDriver NewDriver, newStore NewStore) *world {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
+	t.Cleanup(cancel)
+	return &world{T: t, ctx: ctx, agents: NewAgents(), newDriver: newDriver, newStore: newStore, store: newStore(t)}
+}
+
+// another runs a part of a test in a world of its own, which has no driver yet. Its store ends with it.
+func (w *world) another(name string, test func(one *world)) bool {
+	w.Helper()
+	return w.Run(name, func(t *testing.T) { test(newWorld(t, w.newDriver, w.newStore)) })
 }
 
 // world is one test: a store, the agents, and the driver that is running now.
@@ -150,10 +164,12 @@ func (w *world) start() {
 	w.must(w.driver.Resume(w.ctx))
 }
 
-// close stops the driver in good order.
+// close stops the driver in good order, also when the time of the test is over.
 func (w *world) close() {
 	w.Helper()
-	w.must(w.driver.Close(w.ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), testTime)
+	defer cancel()
+	w.must(w.driver.Close(ctx))
 }
 
 // crash ends the driver as a killed process would: nothing of what it had not stored is ever stored.

@@ -2,6 +2,7 @@ package orchestratortest
 
 import (
 	"slices"
+	"strconv"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -22,106 +23,111 @@ outputs: {text: "${{ steps.e.text }}"}
 // A driver that is killed behind any of its commits, and started again, carries the plan out as if nothing had happened:
 // with the same end, and with each message taken once by agents that act once on a repeated one.
 func planCrashAnywhere(w *world) {
-	for n := 0; ; n++ {
-		store := w.newStore(w)
-		one := &world{T: w.T, ctx: w.ctx, agents: NewAgents(), newDriver: w.newDriver, newStore: w.newStore, store: store}
-		one.start()
-		effects := &onces{}
-		for _, id := range []string{"one", "two"} {
-			one.add(id, effects.once(echoes(id+":")))
-			one.register(id, func(a *orchestrator.Agent) { a.Idempotent = true })
+	for n, ended := 0, false; !ended; n++ {
+		if !w.another(strconv.Itoa(n), func(one *world) { ended = one.crashPlan(n) }) {
+			return
 		}
-		killed := one.process.dying(n + 1)
-		run, err := one.planner().Launch(one.ctx, launch(crashFile))
-		if err != nil {
-			one.close()
-			one.start()
-			if run, err = one.planner().Launch(one.ctx, launch(crashFile)); err != nil {
-				w.Fatalf("n=%d: %v", n, err)
-			}
-			killed = nil
+		if ended && n < 8 {
+			w.Errorf("it took %d commits", n)
 		}
-		ended := false
-		one.eventually("it ended or died", func() bool {
-			select {
-			case <-killed:
-				return true
-			default:
-			}
-			ended = one.run(run.ID).State.Terminal()
-			return ended
-		})
-		if !ended {
-			one.close()
-			one.start()
+	}
+}
+
+// crashPlan kills the driver behind commit n of a plan, unless the plan ends before.
+func (w *world) crashPlan(n int) (ended bool) {
+	w.start()
+	effects := &onces{}
+	for _, id := range []string{"one", "two"} {
+		w.add(id, effects.once(echoes(id+":")))
+		w.register(id, func(a *orchestrator.Agent) { a.Idempotent = true })
+	}
+	killed := w.process.dying(n + 1)
+	run, err := w.planner().Launch(w.ctx, launch(crashFile))
+	if err != nil {
+		w.close()
+		w.start()
+		if run, err = w.planner().Launch(w.ctx, launch(crashFile)); err != nil {
+			w.Fatalf("n=%d: %v", n, err)
 		}
-		one.reaches(run.ID, a2a.TaskStateCompleted)
-		p, err := one.planner().Plan(one.ctx, run.ID)
-		one.must(err)
-		want := `"two:2 one:x one:first two:second\n\none:y one:first two:second"`
-		if got := string(p.Outputs["text"]); got != want {
-			w.Errorf("n=%d: got %s", n, got)
+		killed = nil
+	}
+	w.eventually("it ended or died", func() bool {
+		select {
+		case <-killed:
+			return true
+		default:
 		}
-		one.agents.Wait()
-		if got := effects.count(); got != 5 {
-			w.Errorf("n=%d: %d effects, want 5", n, got)
+		ended = w.run(run.ID).State.Terminal()
+		return ended
+	})
+	if !ended {
+		w.close()
+		w.start()
+	}
+	w.reaches(run.ID, a2a.TaskStateCompleted)
+	p, err := w.planner().Plan(w.ctx, run.ID)
+	w.must(err)
+	want := `"two:2 one:x one:first two:second\n\none:y one:first two:second"`
+	if got := string(p.Outputs["text"]); got != want {
+		w.Errorf("n=%d: got %s", n, got)
+	}
+	w.agents.Wait()
+	if got := effects.count(); got != 5 {
+		w.Errorf("n=%d: %d effects, want 5", n, got)
+	}
+	w.fold(run.ID)
+	w.close()
+	return ended
+}
+
+func planCrashOnAnswer(w *world) {
+	for n, ended := 0, false; !ended; n++ {
+		if n > 100 {
+			w.Fatal("it does not end")
 		}
-		one.fold(run.ID)
-		one.close()
-		if ended || w.Failed() {
-			if n < 8 {
-				w.Errorf("it took %d commits", n)
-			}
+		if !w.another(strconv.Itoa(n), func(one *world) { ended = one.crashAnswer(n) }) {
 			return
 		}
 	}
 }
 
-func planCrashOnAnswer(w *world) {
-	for n := 0; ; n++ {
-		one := &world{T: w.T, ctx: w.ctx, agents: NewAgents(), newDriver: w.newDriver, newStore: w.newStore, store: w.newStore(w)}
-		one.start()
-		asker := one.add("asker", asks(a2a.TaskStateInputRequired, "Which?"))
-		one.register("asker", func(a *orchestrator.Agent) { a.Idempotent = true })
-		run := one.launch("\n  - {id: a, agent: asker, message: first}\n  - {id: q, ask: {prompt: \"Well?\"}}\n  - {id: z, needs: [a, q], outputs: {t: \"${{ steps.a.text + steps.q.text }}\"}}\n")
-		open := one.openAsks(2)
-		one.reaches(run.ID, a2a.TaskStateInputRequired)
-		killed := one.process.dying(n)
-		for _, a := range slices.Backward(open) {
-			_ = one.driver.Answer(one.ctx, a.ID, &orchestrator.Answer{Text: "now"})
+// crashAnswer kills the driver behind the n-th commit after a plan's asks are answered, unless the plan ends before.
+func (w *world) crashAnswer(n int) (ended bool) {
+	w.start()
+	asker := w.add("asker", asks(a2a.TaskStateInputRequired, "Which?"))
+	w.register("asker", func(a *orchestrator.Agent) { a.Idempotent = true })
+	run := w.launch("\n  - {id: a, agent: asker, message: first}\n  - {id: q, ask: {prompt: \"Well?\"}}\n  - {id: z, needs: [a, q], outputs: {t: \"${{ steps.a.text + steps.q.text }}\"}}\n")
+	open := w.openAsks(2)
+	w.reaches(run.ID, a2a.TaskStateInputRequired)
+	killed := w.process.dying(n)
+	for _, a := range slices.Backward(open) {
+		_ = w.driver.Answer(w.ctx, a.ID, &orchestrator.Answer{Text: "now"})
+	}
+	w.eventually("it ended or died", func() bool {
+		select {
+		case <-killed:
+			return true
+		default:
 		}
-		ended := false
-		one.eventually("it ended or died", func() bool {
-			select {
-			case <-killed:
-				return true
-			default:
+		ended = w.run(run.ID).State.Terminal()
+		return ended
+	})
+	if !ended {
+		w.close()
+		w.start()
+		for _, a := range open {
+			if again, err := w.store.Ask(w.ctx, a.ID); err != nil || again.State == orchestrator.AskOpen {
+				w.must(err)
+				w.must(w.driver.Answer(w.ctx, a.ID, &orchestrator.Answer{Text: "now"}))
 			}
-			ended = one.run(run.ID).State.Terminal()
-			return ended
-		})
-		if !ended {
-			one.close()
-			one.start()
-			for _, a := range open {
-				if again, err := one.store.Ask(one.ctx, a.ID); err != nil || again.State == orchestrator.AskOpen {
-					one.must(err)
-					one.must(one.driver.Answer(one.ctx, a.ID, &orchestrator.Answer{Text: "now"}))
-				}
-			}
-		}
-		one.reaches(run.ID, a2a.TaskStateCompleted)
-		if sent := asker.Sent(); len(sent) < 2 {
-			w.Errorf("n=%d: %d messages", n, len(sent))
-		}
-		one.openAsks(0)
-		one.fold(run.ID)
-		one.close()
-		if ended || w.Failed() {
-			return
-		}
-		if n > 100 {
-			w.Fatal("it does not end")
 		}
 	}
+	w.reaches(run.ID, a2a.TaskStateCompleted)
+	if sent := asker.Sent(); len(sent) < 2 {
+		w.Errorf("n=%d: %d messages", n, len(sent))
+	}
+	w.openAsks(0)
+	w.fold(run.ID)
+	w.close()
+	return ended
 }

@@ -160,7 +160,7 @@ func storeSlowFollower(t *testing.T, open OpenStore) {
 	}
 	stalled, goOn, seen := make(chan struct{}), make(chan struct{}), make(chan int)
 	go func() {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
 		var count int
 		var last int64
