@@ -84,6 +84,8 @@ type Ready struct {
 	GRPC string // host:port, "" where it is off
 	Demo string
 	Data string
+
+	Language string // the code of the one that was chosen, "" = none was: Say
 }
 
 // At is UI, at another page than the first.
@@ -239,7 +241,7 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	defer closeUnserved(&rpc)
 
 	a.drain = guard.NewDrain()
-	a.ready = &Ready{A2A: scheme + "://" + in.Addr().String() + "/", Data: a.data}
+	a.ready = &Ready{A2A: scheme + "://" + in.Addr().String() + "/", Data: a.data, Language: a.language(ctx)}
 	if a.a2a, err = newA2APlane(a, a.publicBase(a.ready.A2A), a.grpcAddress(rpc)); err != nil {
 		return nil, err
 	}

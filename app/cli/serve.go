@@ -238,7 +238,8 @@ func (e *env) launch(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		window := newWindow(cfg)
+		language := ""
+		window := newWindow(cfg, func() string { return language })
 		if desktop.Available {
 			cfg.Shell = shell{window}
 		}
@@ -250,6 +251,7 @@ func (e *env) launch(root *cobra.Command) {
 		}
 		err = e.serve(ctx, cfg, func(ctx context.Context, ready *app.Ready) error {
 			fmt.Fprintln(e.stdout, ready)
+			language = ready.Language
 			if err := e.show(ctx, window, ready.At(path)); err != nil {
 				return err
 			}

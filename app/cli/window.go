@@ -12,8 +12,8 @@ import (
 	"parley/app/desktop"
 )
 
-// newWindow returns the window, not yet open.
-func newWindow(cfg *app.Config) *desktop.Window {
+// newWindow returns the window, not yet open. language is asked then for the one that was chosen.
+func newWindow(cfg *app.Config, language func() string) *desktop.Window {
 	return desktop.New(&desktop.Options{
 		Logger: cfg.Logger, Place: filepath.Join(cfg.Data, "window.json"), Link: func(link string) string {
 			path, err := linked(link)
@@ -22,39 +22,51 @@ func newWindow(cfg *app.Config) *desktop.Window {
 			}
 			return path
 		},
-		Menus: []desktop.Menu{
-			{Label: "Parley", Items: []desktop.Item{
-				{Label: "New chat", Key: "n", Path: "/"},
-				{Label: "Connect an agent…", Path: "/connect"},
-				{},
-				{Label: "Settings", Key: ",", Path: "/settings"},
-				{},
-				{Label: "Quit", Key: "q", Do: desktop.Quit},
-			}},
-			{Label: "Go", Items: []desktop.Item{
-				{Label: "Chats", Key: "1", Path: "/"},
-				{Label: "Inbox", Key: "2", Path: "/inbox"},
-				{Label: "Agents", Key: "3", Path: "/agents"},
-				{Label: "Workflows", Key: "4", Path: "/workflows"},
-				{Label: "Tasks", Key: "5", Path: "/tasks"},
-				{Label: "Wire", Key: "6", Path: "/wire"},
-				{Label: "My agent", Key: "7", Path: "/my-agent"},
-			}},
-			{Label: "View", Items: []desktop.Item{
-				{Label: "Reload", Key: "r", Do: desktop.Reload},
-				{},
-				{Label: "Larger", Key: "=", Do: desktop.ZoomIn},
-				{Label: "Smaller", Key: "-", Do: desktop.ZoomOut},
-				{Label: "Normal size", Key: "0", Do: desktop.ZoomReset},
-				{},
-				{Label: "Full screen", Do: desktop.Fullscreen},
-			}},
-			{Label: "Help", Items: []desktop.Item{
-				{Label: "About A2A", Open: "https://a2a-protocol.org/"},
-				{Label: "About Parley", Path: "/settings#about"},
-			}},
-		},
+		Menus: func() []desktop.Menu { return menus(app.Say(language())) },
 	})
+}
+
+// menus are those of the window. The catalogues of the page have their words.
+func menus(say func(en string) string) []desktop.Menu {
+	all := []desktop.Menu{
+		{Label: "Parley", Items: []desktop.Item{
+			{Label: "New chat", Key: "n", Path: "/"},
+			{Label: "Connect an agent…", Path: "/connect"},
+			{},
+			{Label: "Settings", Key: ",", Path: "/settings"},
+			{},
+			{Label: "Quit", Key: "q", Do: desktop.Quit},
+		}},
+		{Label: "Go", Items: []desktop.Item{
+			{Label: "Chats", Key: "1", Path: "/"},
+			{Label: "Inbox", Key: "2", Path: "/inbox"},
+			{Label: "Agents", Key: "3", Path: "/agents"},
+			{Label: "Workflows", Key: "4", Path: "/workflows"},
+			{Label: "Tasks", Key: "5", Path: "/tasks"},
+			{Label: "Wire", Key: "6", Path: "/wire"},
+			{Label: "My agent", Key: "7", Path: "/my-agent"},
+		}},
+		{Label: "View", Items: []desktop.Item{
+			{Label: "Reload", Key: "r", Do: desktop.Reload},
+			{},
+			{Label: "Larger", Key: "=", Do: desktop.ZoomIn},
+			{Label: "Smaller", Key: "-", Do: desktop.ZoomOut},
+			{Label: "Normal size", Key: "0", Do: desktop.ZoomReset},
+			{},
+			{Label: "Full screen", Do: desktop.Fullscreen},
+		}},
+		{Label: "Help", Items: []desktop.Item{
+			{Label: "About A2A", Open: "https://a2a-protocol.org/"},
+			{Label: "About Parley", Path: "/settings#about"},
+		}},
+	}
+	for i := range all {
+		all[i].Label = say(all[i].Label)
+		for j := range all[i].Items {
+			all[i].Items[j].Label = say(all[i].Items[j].Label)
+		}
+	}
+	return all
 }
 
 // shell does for the page in the window what a web view cannot.

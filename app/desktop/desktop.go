@@ -16,10 +16,10 @@ import (
 
 // Options say how the window behaves. The zero value works.
 type Options struct {
-	Title  string       // "" = Parley
-	Logger *slog.Logger // nil discards
-	Place  string       // the file that keeps where the window was; "" = it is kept nowhere
-	Menus  []Menu
+	Title  string        // "" = Parley
+	Logger *slog.Logger  // nil discards
+	Place  string        // the file that keeps where the window was; "" = it is kept nowhere
+	Menus  func() []Menu // asked when the window opens; nil = none
 
 	// Link says which page a link that the system hands over means. nil = none.
 	Link func(link string) (path string)

@@ -18,7 +18,10 @@ func (w *Window) menu() *menu.Menu {
 		m.Append(menu.AppMenu())
 		m.Append(menu.EditMenu())
 	}
-	for _, sub := range w.o.Menus {
+	if w.o.Menus == nil {
+		return m
+	}
+	for _, sub := range w.o.Menus() {
 		list := m.AddSubmenu(sub.Label)
 		for _, it := range sub.Items {
 			if it.Label == "" {

@@ -15,9 +15,9 @@ import (
 	"parley/orchestrator"
 )
 
-// packagesBelow are the packages under the pages whose sentences the pages show.
+// packagesBelow are the packages under the pages whose sentences the pages show, and the words of the window.
 var packagesBelow = []string{
-	"../../app", "../../app/config", "../../app/egress", "../../app/vault", "../../a2aclient", "../../a2aclient/card",
+	"../../app", "../../app/cli/window.go", "../../app/config", "../../app/egress", "../../app/vault", "../../a2aclient", "../../a2aclient/card",
 	"../../orchestrator", "../../orchestrator/engine", "../../orchestrator/local", "../../orchestrator/planner", "../../orchestrator/planner/completions",
 	"../../orchestrator/steps", "../../orchestrator/workflow",
 }
@@ -25,6 +25,7 @@ var packagesBelow = []string{
 // tells are the fields that hold sentences for people, some only in one type.
 var tells = map[string]bool{
 	"What": true, "Do": true, "Reason": true, "Advice": true, "Detail": true, "Why": true, "Help": true,
+	".Label":        true, // of menus
 	"TestStep.Name": true, "CardHunk.Title": true,
 }
 
@@ -52,11 +53,14 @@ func told(t *testing.T) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
 	for _, dir := range packagesBelow {
-		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if filepath.Ext(dir) == "" {
+			dir += "/*.go"
+		}
+		names, err := filepath.Glob(dir)
 		if err != nil || len(names) == 0 {
 			t.Fatal(dir, err)
 		}
-		p := &teller{dir: dir, set: token.NewFileSet(), funcs: map[string]map[int]bool{}, keys: keys}
+		p := &teller{dir: filepath.Dir(dir), set: token.NewFileSet(), funcs: map[string]map[int]bool{}, keys: keys}
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") || shell[filepath.Base(name)] {
 				continue
