@@ -149,7 +149,9 @@ func (s *Site) speak(r *http.Request) context.Context {
 		return s.spoken(ctx)
 	}
 	code := view.Negotiate(set, accept)
-	s.tongue.Store(code)
+	if s.tongue.Swap(code) != code {
+		s.lobby.mark() // the bar that windows were given is in the other one
+	}
 	return view.Speak(ctx, code)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -76,6 +77,9 @@ func TestSettingsSections(t *testing.T) {
 	w.get("/settings?section=about").want(t, 200, "1.2.3", "/home/p/parley/parley.yaml")
 	w.get("/settings?section=nothing").want(t, 200, "Appearance")
 
+	if _, _, wake := w.lobby.since(0); wake != nil {
+		<-wake
+	}
 	// What the file decides stays; the rest is stored.
 	w.post("/settings", url.Values{"section": {"general"}, "theme": {"dark"}, "text": {"large"}, "language": {"ko"}, "retention": {"7"}}).want(t, 303)
 	for name, want := range map[string]string{"ui.theme": "", orchestrator.TextSize: "large", LanguageSetting: "ko", orchestrator.RetentionDays: "7"} {
@@ -86,6 +90,20 @@ func TestSettingsSections(t *testing.T) {
 	r := w.get("/settings?section=about")
 	if page := find(r.doc, func(n *html.Node) bool { return n.Data == "html" }); attr(page[0], "data-text") != "large" || attr(page[0], "lang") != "ko" {
 		t.Error("the page has not the size and the language that were chosen")
+	}
+	// The bar that windows are given by the socket follows, though nothing in it changed but its language.
+	for n := int64(0); ; {
+		bar, next, wake := w.lobby.since(n)
+		if n = next; strings.Contains(string(bar), "에이전트") {
+			break
+		}
+		if wake != nil {
+			select {
+			case <-wake:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the bar stayed in the other language")
+			}
+		}
 	}
 	w.post("/settings", url.Values{"section": {"general"}, "language": {"en"}}).want(t, 303)
 	for _, bad := range []url.Values{{"theme": {"pink"}}, {"text": {"huge"}}, {"language": {"xx"}}, {"retention": {"-1"}}, {"retention": {"36501"}}, {"section": {"network"}, "edition": {"2"}}} {
