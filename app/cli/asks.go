@@ -84,7 +84,7 @@ func (e *env) askAnswerCmd() *cobra.Command {
 		Long: "ANSWER is what its kind wants: words; the id, number or label of a choice; yes or no for an approval; JSON for a form, which is\n" +
 			"checked against its schema. A sign-in takes none: sign in where it says, and then answer with nothing.\n" +
 			"- is what stands on stdin.",
-		Example: "  parley asks answer 0199a1b2-… yes\n  parley asks answer 0199a1b2-… --data '{\"to\": \"Bergen\"}'",
+		Example: "  parley asks answer 0199a1b2-… yes\n  parley asks answer 0199a1b2-… --form '{\"to\": \"Bergen\"}'",
 		Args: func(c *cobra.Command, args []string) error {
 			if err := cobra.MinimumNArgs(1)(c, args); err != nil {
 				return &codedError{exitUsage, err}
@@ -95,7 +95,7 @@ func (e *env) askAnswerCmd() *cobra.Command {
 			a := app.AnswerTo{Ask: args[0], Typed: strings.Join(args[1:], " "), Read: true}
 			switch {
 			case (data != "" || choice != "") && len(args) > 1, data != "" && choice != "":
-				return &codedError{exitUsage, errors.New("give one answer: in words, --data, or --choice")}
+				return &codedError{exitUsage, errors.New("give one answer: in words, --form, or --choice")}
 			case choice != "":
 				a.Typed = choice
 			case strings.HasPrefix(data, "@"):
@@ -113,14 +113,14 @@ func (e *env) askAnswerCmd() *cobra.Command {
 			}
 			if data != "" {
 				if data = string(bytes.TrimSpace([]byte(data))); !json.Valid([]byte(data)) {
-					return &codedError{exitUsage, errors.New("--data is no JSON")}
+					return &codedError{exitUsage, errors.New("--form is no JSON")}
 				}
 				a = app.AnswerTo{Ask: args[0], Data: json.RawMessage(data)}
 			}
 			return e.call(cmd.Context(), "answer", a, nil)
 		},
 	}
-	c.Flags().StringVar(&data, "data", "", "the answer as `JSON`, or @FILE")
+	c.Flags().StringVar(&data, "form", "", "the answer as `JSON`, or @FILE")
 	c.Flags().StringVar(&choice, "choice", "", "the id, number or label of a choice")
 	return c
 }
