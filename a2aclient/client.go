@@ -300,7 +300,7 @@ func (c *Client) Find(ctx context.Context, contextID, messageID string) (*a2a.Ta
 			}
 			for j := range t.History {
 				if t.History[j].ID == messageID {
-					return t, nil
+					return c.Get(ctx, &a2a.GetRequest{ID: t.ID}) // a list is without what the task made
 				}
 			}
 		}

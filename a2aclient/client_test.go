@@ -218,6 +218,10 @@ func TestFind(t *testing.T) {
 			return
 		}
 		t.result(page("", with("3", "C", "m3")))
+	}, "GetTask": func(t *turn) { // a list is without artifacts
+		var p struct{ ID string }
+		json.Unmarshal(t.Params, &p)
+		t.result(fmt.Sprintf(`{"id":%q,"contextId":"C","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"made"}]}]}`, p.ID))
 	}})
 	c := a.client("1.0", nil)
 	for message, want := range map[string]string{"m1": "1", "m3": "3", "m2": "", "m9": ""} {
@@ -228,6 +232,9 @@ func TestFind(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%s is in task %q, %v; want %q", message, got, err, want)
+		}
+		if task != nil && len(task.Artifacts) != 1 {
+			t.Errorf("%s was found without what its task made", message)
 		}
 	}
 	if task, err := c.Find(ctx(t), "", "m2"); err != nil || task == nil || task.ID != "2" {

@@ -293,6 +293,7 @@ type peer struct {
 
 	mu      sync.Mutex
 	effects map[string]int // by what it was told
+	sent    int            // messages, repeated ones too
 	agent   *a2aserver.Agent
 }
 
@@ -311,7 +312,19 @@ func newPeer(t *testing.T, name string) *peer {
 	h := a2aserver.NewHandler(p.agent, func(context.Context, *http.Request) *a2a.AgentCard { return card }, &a2aserver.HandlerOptions{
 		Authenticate: func(*http.Request) (string, error) { return "us", nil },
 	})
-	srv.Config.Handler = h
+	srv.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // who sent it was killed
+		}
+		if bytes.Contains(body, []byte(`"messageId"`)) {
+			p.mu.Lock()
+			p.sent++
+			p.mu.Unlock()
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(rw, r)
+	})
 	srv.Start()
 	t.Cleanup(func() {
 		h.Drain()
@@ -367,6 +380,13 @@ func (p *peer) counts() map[string]int {
 		c[k] = v
 	}
 	return c
+}
+
+// messages returns how many messages came, repeated ones too.
+func (p *peer) messages() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
 }
 
 func text(parts []struct {
