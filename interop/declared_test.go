@@ -32,6 +32,12 @@ func declared(members json.RawMessage) (map[string]a2a.SecurityScheme, []a2a.Sec
 		return nil, nil, err
 	}
 	maps.DeleteFunc(card, func(_ string, v json.RawMessage) bool { return v == nil || string(v) == "null" })
+	if schemes := map[string]map[string]json.RawMessage{}; card["security"] != nil && json.Unmarshal(card["securitySchemes"], &schemes) == nil {
+		for _, s := range schemes { // an SDK that keeps cards as they came has those of v1.0 beside them
+			maps.DeleteFunc(s, func(member string, _ json.RawMessage) bool { return strings.HasSuffix(member, "SecurityScheme") })
+		}
+		card["securitySchemes"] = peer.Raw(schemes)
+	}
 	got, _, err := wire.DecodeCard(must(json.Marshal(card)))
 	if err != nil {
 		return nil, nil, err
@@ -71,8 +77,8 @@ func (r *round) security(ctx context.Context) error {
 	if r.others.ours && r.version != "1.0" {
 		wanted = earlier(wanted)
 	}
-	if r.others.ours && r.version == "0.2" {
-		needed = earliest(wanted, needed)
+	if r.others.ours && r.version == "0.2" { // some of them read agent.json, others the card of v0.3
+		needed, requirements = earliest(wanted, needed), earliest(schemes, requirements)
 	}
 	for name, s := range wanted {
 		if got, ok := schemes[name]; ok && r.version == "0.2" { // which knows nothing of metadata

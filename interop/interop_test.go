@@ -75,7 +75,7 @@ func sdks() []*sdk {
 		{"a2a-go 0.3.15", "0.3", built("go03"), []string{peer.JSONRPC, peer.GRPC}, true},
 		{"@a2a-js/sdk 0.3.14", "0.3", js("js03"), all, true},
 		{"a2a-sdk 0.3.26", "0.3", py("py03"), all, false},
-		{"a2a-java 0.3.3.Final", "0.3", java, []string{peer.JSONRPC, peer.REST}, false},
+		{"a2a-java 0.3.3.Final", "0.3", java, rpc, false},
 		{"a2a-go/v2 2.4.0", "1.0", built("go10"), all, true},
 		{"@a2a-js/sdk 1.3.0", "1.0", js("js10"), all, true},
 		{"a2a-sdk 1.1.0", "1.0", py("py10"), all, true},

@@ -198,6 +198,7 @@ func serve(binding, trait string) error {
 		mux.Handle("/", a2asrv.NewJSONRPCHandler(h))
 	case peer.REST:
 		mux.Handle("/", a2asrv.NewRESTHandler(h))
+		mux.Handle("/"+peer.Tenant+"/", a2asrv.NewTenantRESTHandler("/{*}", h))
 	case peer.GRPC:
 		s := grpc.NewServer()
 		a2agrpc.NewHandler(h).RegisterWith(s)

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.a2a.client.http.A2ACardResolver;
 import io.a2a.client.http.JdkA2AHttpClient;
 import io.a2a.client.transport.jsonrpc.JSONRPCTransport;
-import io.a2a.client.transport.rest.RestTransport;
 import io.a2a.client.transport.spi.ClientTransport;
 import io.a2a.client.transport.spi.interceptors.ClientCallContext;
 import io.a2a.spec.AgentCard;
@@ -61,7 +60,7 @@ class Client {
         if (at == null) {
             throw new IllegalArgumentException("the card offers no " + binding);
         }
-        c = binding.equals("JSONRPC") ? new JSONRPCTransport(null, about, at, List.of()) : new RestTransport(null, about, at, List.of());
+        c = new JSONRPCTransport(null, about, at, List.of());
     }
 
     ObjectNode card() {
