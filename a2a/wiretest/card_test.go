@@ -1,6 +1,7 @@
 package wiretest_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -97,6 +98,14 @@ func midCard(c *a2a.AgentCard) *a2a.AgentCard {
 	return &n
 }
 
+// oldCard is what agent.json makes of a card: mutual TLS, which v0.2 does not know, is left out, and with it what signed it.
+func oldCard(c *a2a.AgentCard) *a2a.AgentCard {
+	o := midCard(c)
+	o.SecuritySchemes, o.Signatures = maps.Clone(o.SecuritySchemes), nil
+	maps.DeleteFunc(o.SecuritySchemes, func(_ string, s a2a.SecurityScheme) bool { return s.Kind == a2a.SchemeMutualTLS })
+	return o
+}
+
 // turned is a card whose interfaces are in the other order.
 func turned(c a2a.AgentCard) *a2a.AgentCard {
 	c.Interfaces = slices.Clone(c.Interfaces)
@@ -135,8 +144,8 @@ func TestCards(t *testing.T) {
 		{"full superset", wire.CardSuperset, &card, newCard(&card)},
 		{"full with bare lists", wire.CardBareLists, &card, newCard(&card)},
 		{"full v0.3 over HTTP+JSON", wire.CardPROTO, &card, midCard(&card)},
-		{"full v0.1", wire.CardOLD, &card, midCard(&card)},
-		{"turned v0.1", wire.CardOLD, turned(card), midCard(&card)},
+		{"full v0.1", wire.CardOLD, &card, oldCard(&card)},
+		{"turned v0.1", wire.CardOLD, turned(card), oldCard(&card)},
 		{"v0.1 apart", wire.CardOLD, &apart, &apartMID},
 		{"v0.1 apart for v0.3", wire.CardMID, &apart, &tenants},
 		{"tenants v0.3", wire.CardMID, &tenants, &tenants},
@@ -160,6 +169,16 @@ func TestCards(t *testing.T) {
 	golden(t, "cards.txtar", files)
 }
 
+// mutualTLS reports whether a card declares mutual TLS.
+func mutualTLS(card *a2a.AgentCard) bool {
+	for _, s := range card.SecuritySchemes {
+		if s.Kind == a2a.SchemeMutualTLS {
+			return true
+		}
+	}
+	return false
+}
+
 // TestCardsSurvive: a card is in every form what it was, but for the interfaces of other versions.
 func TestCardsSurvive(t *testing.T) {
 	t.Parallel()
@@ -181,6 +200,9 @@ func TestCardsSurvive(t *testing.T) {
 		for form, want := range map[wire.CardForm]*a2a.AgentCard{
 			wire.CardNEW: &card, wire.CardSuperset: &card, wire.CardBareLists: &card, wire.CardMID: &v03, wire.CardPROTO: &v03, wire.CardOLD: &v01,
 		} {
+			if form == wire.CardOLD && mutualTLS(&card) {
+				continue // which agent.json does not name: see TestCardOLD of package wire
+			}
 			b := wire.AppendCard(nil, form, &card)
 			got, _, err := wire.DecodeCard(b)
 			if err != nil {
