@@ -147,7 +147,11 @@ func (s *Site) taskAtPage(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.tasksAtPage(w, r, agent)
 	}
-	if k := s.watch(agent, task); !k.following {
+	k := s.watch(agent, task)
+	k.mu.Lock()
+	following := k.following
+	k.mu.Unlock()
+	if !following {
 		s.look(ctx, k, agent, task)
 	}
 	b, err := s.watchBoard(ctx, agent, task)
