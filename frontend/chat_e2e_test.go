@@ -83,7 +83,9 @@ func TestE2EChatByKeyboard(t *testing.T) {
 	busy := *c
 	busy.State = orchestrator.ConversationWorking
 	w.write(&orchestrator.Batch{Conversations: []*orchestrator.Conversation{&busy}})
-	b.do(ctrl("a"), chromedp.KeyEvent("And then this\r"))
+	b.do(ctrl("a"), chromedp.KeyEvent("And then this"))
+	b.until(`document.querySelector('#say').value === "And then this" && document.querySelector('#complete').hidden`)
+	b.press("Enter")
 	b.until(`document.querySelector('#queue').innerText.includes("And then this") && document.querySelector('#say').value === ""`)
 	b.picture("queue")
 	js[bool](b, `document.querySelector('#queue [data-refill]').click() === undefined`)
