@@ -14,7 +14,9 @@ CYCLES    ?= 200
 FUZZTIME  ?= 30s
 MESSAGES  ?= 1000000
 BENCHTIME ?= 1s
-TEST      := go test -race -shuffle=on -timeout=15m $(if $(CI),-v)
+# go test, which names what failed once more where a long log ends.
+GOTESTSUM := $(CURDIR)/bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped,output --
+TEST      := $(GOTESTSUM) -race -shuffle=on -timeout=15m
 
 .DEFAULT_GOAL := help
 .PHONY: help run build cluster test check dev e2e bench bench-history crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
@@ -32,7 +34,7 @@ build: ## build bin/parley, the browser edition: needs Go and a C compiler, noth
 cluster: ## build bin/parley-cluster, for more than one machine: docs/scale.md
 	@cd cluster && go build -ldflags "$(LDFLAGS)" -o ../bin/parley-cluster ./cmd/parley-cluster
 
-test: deps ## install what the tests need, then run all of them, browser included
+test: deps tools ## install what the tests need, then run all of them, browser included
 	$(TEST) ./...
 
 check: deps fmt lint uptodate ## what CI runs first: format, vet, staticcheck, generated files, arrows, all tests
@@ -41,7 +43,7 @@ check: deps fmt lint uptodate ## what CI runs first: format, vet, staticcheck, g
 dev: ## serve with demo data, and reload templ, TypeScript and Go on change
 	@build/dev.sh
 
-e2e: ## the tests in a real Chromium alone
+e2e: tools ## the tests in a real Chromium alone
 	@build/deps.sh browser
 	$(TEST) -run E2E ./...
 
