@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,16 +245,16 @@ func TestUnansweredMessageOfV01(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var arrived oldCall
-			f := func(t *turn) { arrived = t.old(); x.fail(t) }
+			var arrived atomic.Pointer[oldCall] // an answer that never comes orders nothing
+			f := func(t *turn) { c := t.old(); arrived.Store(&c); x.fail(t) }
 			a := newAgent(t, map[string]func(*turn){
 				"tasks/sendSubscribe": f, "tasks/send": f,
 				"tasks/get": func(t *turn) {
-					if t.old().ID != arrived.ID {
+					if t.old().ID != arrived.Load().ID {
 						t.fail(-32001, "Task not found")
 						return
 					}
-					t.result(fmt.Sprintf(`{"id":%q,"status":{"state":"completed"},"artifacts":[{"index":0,"parts":[{"type":"text","text":"4"}]}]}`, arrived.ID))
+					t.result(fmt.Sprintf(`{"id":%q,"status":{"state":"completed"},"artifacts":[{"index":0,"parts":[{"type":"text","text":"4"}]}]}`, arrived.Load().ID))
 				},
 			})
 			ac := streaming()
@@ -264,8 +265,8 @@ func TestUnansweredMessageOfV01(t *testing.T) {
 			if n := a.count("tasks/sendSubscribe") + a.count("tasks/send"); n != 1 {
 				t.Errorf("sent %d times: %s", n, a.called())
 			}
-			if got.task.ContextID != arrived.SessionID {
-				t.Errorf("context %q of session %q", got.task.ContextID, arrived.SessionID)
+			if session := arrived.Load().SessionID; got.task.ContextID != session {
+				t.Errorf("context %q of session %q", got.task.ContextID, session)
 			}
 		})
 	}
