@@ -220,7 +220,12 @@ func TestTestPush(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		return len(pushes) == 1 && pushes[0].Seq > 0 && len(got) > 0
+		if len(pushes) != 1 || len(got) == 0 {
+			return false
+		}
+		// All that comes by itself: the agent is at work and says no more. Its id ends in the number that the row then has.
+		id, body, _ := strings.Cut(strings.TrimPrefix(got[len(got)-1], "the-token "), " ")
+		return strings.Contains(body, "TASK_STATE_WORKING") && strings.HasSuffix(id, fmt.Sprintf("-%d", pushes[0].Seq))
 	})
 	if h := pushes[0]; h.Ours || h.Who != "env" || strings.Contains(h.URL, "canary") || h.State != "live" {
 		t.Errorf("the registration: %+v", h)
