@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // agent is a scripted remote agent: one function for each method, called for each request in turn.
 type agent struct {
 	*httptest.Server
-	t    *testing.T
+	t    testing.TB
 	rest bool // over HTTP+JSON: methods are "POST /message:send"
 
 	mu      sync.Mutex
@@ -36,14 +36,14 @@ type agent struct {
 type turn struct {
 	http.ResponseWriter
 	*http.Request
-	t      *testing.T
+	t      testing.TB
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 	N      int // how often the method was called before
 }
 
-func newAgent(t *testing.T, methods map[string]func(*turn)) *agent {
+func newAgent(t testing.TB, methods map[string]func(*turn)) *agent {
 	t.Helper()
 	a := &agent{t: t, methods: methods}
 	a.Server = httptest.NewServer(a)
