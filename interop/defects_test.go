@@ -209,10 +209,6 @@ var defects = []defect{
 		evidence: "The configuration of a message that begins a task is kept for streams only (DefaultRequestHandler.java, onMessageSend).",
 	},
 	{
-		sdk: "@a2a-js/sdk 1.3.0", role: "agent", checks: []string{"security declarations"},
-		evidence: "Its card has the schemes as the SDK keeps them, `{\"scheme\":{\"$case\":…,\"value\":…}}`, and not as the proto says (agentCardHandler).",
-	},
-	{
 		sdk: "a2a-go/v2 2.4.0", role: "agent", checks: []string{"auth-required"},
 		evidence: "A turn that ended at AUTH_REQUIRED is not taken for ended: the answer gets \"task execution is already in progress\" (from its own client, too).",
 	},

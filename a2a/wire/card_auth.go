@@ -29,20 +29,25 @@ func (c *cardReader) readSchemes(r *jsontext.Reader) map[string]a2a.SecuritySche
 	return m
 }
 
-// readScheme reads a scheme in its flat form (type), in the wrapper of v1.0, or both at once. The wrapper decides.
+// readScheme reads a scheme in its flat form (type), in the wrapper of v1.0, or both at once. The wrapper decides, and may
+// be written as @a2a-js/sdk 1.3.0 keeps it: {"scheme": {"$case": wrapper, "value": scheme}}.
 func readScheme(r *jsontext.Reader, s *a2a.SecurityScheme, kind *string) {
 	for r.Object(); r.Member(); {
 		name := string(r.Name())
-		if wrapped := wrappers[name]; wrapped != "" && r.Peek() == '{' {
-			description := s.Description
-			*s = a2a.SecurityScheme{Kind: wrapped, Description: description}
-			var none string
-			inner := jsontext.NewReader(r.Span())
-			readScheme(inner, s, &none)
-			s.Kind = wrapped
-			if err, ok := inner.Err().(*jsontext.Error); ok {
-				r.Fail(r.Offset(), err.Msg)
+		var within []byte
+		if wrappers[name] != "" && r.Peek() == '{' {
+			within = r.Span()
+		} else if name == "scheme" && r.Peek() == '{' {
+			name, within = readCase(r)
+		}
+		if within != nil {
+			*s = a2a.SecurityScheme{Description: s.Description}
+			if wrappers[name] == "" {
+				continue
 			}
+			var none string
+			readWithin(r, within, func(r *jsontext.Reader) { readScheme(r, s, &none) })
+			s.Kind = wrappers[name]
 			continue
 		}
 		switch name {
@@ -70,6 +75,31 @@ func readScheme(r *jsontext.Reader, s *a2a.SecurityScheme, kind *string) {
 	}
 }
 
+// readCase reads a choice as programs made by ts-proto hold it, {"$case": name, "value": object}.
+func readCase(r *jsontext.Reader) (name string, value []byte) {
+	value = []byte("{}")
+	for r.Object(); r.Member(); {
+		switch string(r.Key()) {
+		case "$case":
+			name = r.String()
+		case "value":
+			value = r.Span()
+		default:
+			r.Skip()
+		}
+	}
+	return name, value
+}
+
+// readWithin reads a value that r has passed.
+func readWithin(r *jsontext.Reader, value []byte, read func(*jsontext.Reader)) {
+	inner := jsontext.NewReader(value)
+	read(inner)
+	if err, ok := inner.Err().(*jsontext.Error); ok {
+		r.Fail(r.Offset(), err.Msg)
+	}
+}
+
 var wrappers = map[string]a2a.SchemeKind{
 	"apiKeySecurityScheme":        a2a.SchemeAPIKey,
 	"httpAuthSecurityScheme":      a2a.SchemeHTTP,
@@ -94,30 +124,16 @@ var flowKinds = []string{"authorizationCode", "clientCredentials", "deviceCode",
 func readFlows(r *jsontext.Reader) (list []a2a.OAuthFlow) {
 	found := map[string]a2a.OAuthFlow{}
 	for r.Object(); r.Member(); {
-		f := a2a.OAuthFlow{Kind: string(r.Name())}
-		if r.Peek() != '{' {
+		kind := string(r.Name())
+		switch {
+		case r.Peek() != '{':
 			r.Skip()
-			continue
+		case kind == "flow":
+			kind, value := readCase(r)
+			readWithin(r, value, func(r *jsontext.Reader) { found[kind] = readFlow(r, kind) })
+		default:
+			found[kind] = readFlow(r, kind)
 		}
-		for r.Object(); r.Member(); {
-			switch string(r.Name()) {
-			case "authorizationUrl":
-				f.AuthorizationURL = r.String()
-			case "deviceAuthorizationUrl":
-				f.DeviceAuthorizationURL = r.String()
-			case "tokenUrl":
-				f.TokenURL = r.String()
-			case "refreshUrl":
-				f.RefreshURL = r.String()
-			case "scopes":
-				f.Scopes = readScopeTexts(r)
-			case "pkceRequired":
-				f.PKCERequired = r.Bool()
-			default:
-				r.Skip()
-			}
-		}
-		found[f.Kind] = f
 	}
 	for _, kind := range flowKinds {
 		if f, ok := found[kind]; ok {
@@ -125,6 +141,29 @@ func readFlows(r *jsontext.Reader) (list []a2a.OAuthFlow) {
 		}
 	}
 	return list
+}
+
+func readFlow(r *jsontext.Reader, kind string) a2a.OAuthFlow {
+	f := a2a.OAuthFlow{Kind: kind}
+	for r.Object(); r.Member(); {
+		switch string(r.Name()) {
+		case "authorizationUrl":
+			f.AuthorizationURL = r.String()
+		case "deviceAuthorizationUrl":
+			f.DeviceAuthorizationURL = r.String()
+		case "tokenUrl":
+			f.TokenURL = r.String()
+		case "refreshUrl":
+			f.RefreshURL = r.String()
+		case "scopes":
+			f.Scopes = readScopeTexts(r)
+		case "pkceRequired":
+			f.PKCERequired = r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+	return f
 }
 
 // readScopeTexts reads scopes with what they allow.
