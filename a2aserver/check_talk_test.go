@@ -62,7 +62,7 @@ func TestCheck29HistoryLength(t *testing.T) {
 
 func TestCheck30Blocking(t *testing.T) {
 	t.Parallel()
-	const patience = time.Second
+	const patience = 3 * time.Second
 	s := serve(t, config{push: true, handler: &a2aserver.HandlerOptions{BlockingTimeout: patience}, exec: execFunc(func(ctx context.Context, turn *a2aserver.Turn, yield func(a2a.Event) bool) error {
 		yield(status(a2a.TaskStateWorking))
 		if a2a.Text(turn.Message.Parts) != "slow" {

@@ -268,7 +268,7 @@ func TestSlow(t *testing.T) {
 			if !strings.Contains(tt.name, "header") && !isStalled(err) {
 				t.Errorf("%v is not a *Stalled", err)
 			}
-			if took := time.Since(began); took < short || took > 20*short {
+			if took := time.Since(began); took < short || took > 100*short {
 				t.Errorf("it took %v", took)
 			}
 		})
