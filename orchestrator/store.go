@@ -46,6 +46,10 @@ type Log interface {
 	ReadConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*Event, error]
 	FollowConversation(ctx context.Context, conversation string, after int64) iter.Seq2[[]*Event, error]
 
+	// ReadRuns returns all events so far of several runs, by run and oldest first. What would be much to hold at once is
+	// left out: a run that is not in the answer is read by ReadRun.
+	ReadRuns(ctx context.Context, runs []string) (map[string][]*Event, error)
+
 	// Head returns the Seq of the newest event of all.
 	Head(ctx context.Context) (int64, error)
 }

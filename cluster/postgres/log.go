@@ -31,6 +31,11 @@ func (db *DB) ReadRun(ctx context.Context, run string, after int64) iter.Seq2[[]
 	return tail.Read(ctx, tail.Stream{ID: run}, after, db.page)
 }
 
+// ReadRuns leaves all runs to ReadRun: where processes share a store, each run is read by whoever claims it.
+func (db *DB) ReadRuns(context.Context, []string) (map[string][]*orchestrator.Event, error) {
+	return nil, nil
+}
+
 // FollowRun yields the events of a run so far and those to come.
 func (db *DB) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
 	return db.hub.Follow(ctx, tail.Stream{ID: run}, after, db.patiently)

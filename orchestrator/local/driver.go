@@ -243,11 +243,6 @@ var notStored = &orchestrator.Fault{
 
 // open returns the run of that id, from memory when somebody holds it. The caller releases it.
 func (d *Driver) open(ctx context.Context, id string) (*run, error) {
-	return d.openAs(ctx, id, nil)
-}
-
-// openAs is open for a run whose row was read a moment ago; nil: it is read now.
-func (d *Driver) openAs(ctx context.Context, id string, row *orchestrator.Run) (*run, error) {
 	if d.host != nil {
 		return d.claim(ctx, id)
 	}
@@ -268,7 +263,7 @@ func (d *Driver) openAs(ctx context.Context, id string, row *orchestrator.Run) (
 	r.mu.Lock()
 	d.live[id] = r
 	d.mu.Unlock()
-	err := r.load(ctx, row)
+	err := r.load(ctx, nil, nil)
 	if err != nil {
 		r.kill(err)
 	}

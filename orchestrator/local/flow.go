@@ -36,6 +36,7 @@ type flow struct {
 
 	calls    map[string]a2a.TaskState // where the calls that go on stand, as far as is known
 	unknown  bool                     // it was read: what became of the calls meanwhile is to be looked up
+	stood    map[string]a2a.TaskState // where calls stood that were open when the driver began; what became of them since, they tell
 	halted   map[string]int           // the newest engine.Halt that this process carried out, by call
 	deciding map[string]bool
 	replying map[string]bool             // asks that the planner's model was given; true: it is at it

@@ -250,6 +250,10 @@ func (c *change) lookUp(ctx context.Context) error {
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
+		if at, ok := f.stood[id]; ok {
+			f.calls[id] = at
+			continue
+		}
 		row, err := r.d.store.Run(ctx, id)
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound):
@@ -272,7 +276,7 @@ func (c *change) lookUp(ctx context.Context) error {
 			f.calls[id] = row.State
 		}
 	}
-	f.unknown = false
+	f.unknown, f.stood = false, nil
 	return nil
 }
 

@@ -117,7 +117,7 @@ func (d *Driver) claimed(ctx context.Context, id string) (*run, error) {
 	}
 	d.mu.Unlock()
 	r.mu.Lock()
-	err = r.load(ctx, nil)
+	err = r.load(ctx, nil, nil)
 	r.mu.Unlock()
 	if err != nil {
 		r.kill(nil)
@@ -134,7 +134,7 @@ func (d *Driver) peek(ctx context.Context, id string) (*run, error) {
 	r := d.newRun(id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.load(ctx, nil); err != nil {
+	if err := r.load(ctx, nil, nil); err != nil {
 		r.kill(nil)
 		return nil, err
 	}

@@ -6,15 +6,16 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
+	"parley/a2a"
 	"parley/orchestrator"
 	"parley/orchestrator/engine"
 )
 
-// Resume takes up every run that has not ended, by reading what its agent did meanwhile. It returns once all of them are
-// on their way, before any of them has got anywhere. One that cannot be read does not keep the others from it: it is tried
-// again and again. One that only waits for somebody is counted and left alone: it is read when it is answered.
+// Resume counts every run that has not ended, and has them taken up, by reading what their agents did meanwhile. It
+// returns when all are counted: what is asked of one that is not taken up yet takes it up. One that cannot be read does not
+// keep the others from it: it is tried again and again. One that only waits for somebody is left alone: it is read when it
+// is answered.
 func (d *Driver) Resume(ctx context.Context) error {
 	if d.host != nil {
 		return nil // it looks after them
@@ -29,43 +30,105 @@ func (d *Driver) Resume(ctx context.Context) error {
 		}
 	}
 	rests := resting(rows)
-	open := make(chan *orchestrator.Run)
-	var readers sync.WaitGroup
-	for range max(4, runtime.GOMAXPROCS(0)) {
-		readers.Go(func() {
-			for row := range open {
-				if err := d.resumeAs(ctx, row.ID, row, nil); err != nil && ctx.Err() == nil {
-					d.revive(row.ID, err)
-				}
+	var open []*orchestrator.Run
+	at := make(map[string]a2a.TaskState, len(rows))
+	for _, row := range rows {
+		if !rests[row.ID] {
+			open = append(open, row)
+		}
+		if strings.HasPrefix(row.Scope, stepScope) {
+			at[row.ID] = row.State
+		} else if to := countsRunning; rests[row.ID] || row.State.Interrupted() {
+			d.recount(row.ID, row.Principal, countsInterrupted)
+		} else {
+			d.recount(row.ID, row.Principal, to)
+		}
+	}
+	pages := make(chan []*orchestrator.Run)
+	for range max(2, runtime.GOMAXPROCS(0)) {
+		d.start(func() {
+			for page := range pages {
+				d.takeUp(page, at)
 			}
 		})
 	}
-	defer readers.Wait()
-	defer close(open)
-	for _, row := range rows {
-		if rests[row.ID] {
-			if !strings.HasPrefix(row.Scope, stepScope) {
-				d.recount(row.ID, row.Principal, countsInterrupted)
+	d.start(func() {
+		defer close(pages)
+		for page := range slices.Chunk(open, takenUp) {
+			select {
+			case pages <- page:
+			case <-d.ctx.Done():
+				return
 			}
-			continue
 		}
-		select {
-		case open <- row:
-		case <-ctx.Done():
-			return ctx.Err()
+	})
+	return nil
+}
+
+// takenUp is how many runs are read at once at a start.
+const takenUp = 128
+
+// takeUp takes up runs whose rows were read at the start; at says where the calls of plans stood then. What became of a
+// call since, it tells its plan itself. Those that nobody holds are made ours first and read then, all at once, so that
+// nothing is read which somebody else goes on from.
+func (d *Driver) takeUp(rows []*orchestrator.Run, at map[string]a2a.TaskState) {
+	var ours []*run
+	var ids []string
+	byID := make(map[string]*orchestrator.Run, len(rows))
+	for _, row := range rows {
+		if r := d.claimUnread(row.ID); r != nil {
+			ours, ids = append(ours, r), append(ids, row.ID)
+			byID[row.ID] = row
+		} else if err := d.resume(d.ctx, row.ID, nil); err != nil && d.ctx.Err() == nil {
+			d.revive(row.ID, err)
 		}
 	}
-	return ctx.Err()
+	logs, err := d.store.ReadRuns(d.ctx, ids)
+	for _, r := range ours {
+		if err == nil { // else each is tried again by itself
+			if e := r.load(d.ctx, byID[r.row.ID], logs[r.row.ID]); e != nil {
+				r.kill(e)
+			} else if r.flow != nil {
+				r.flow.stood = at
+			}
+		} else {
+			r.kill(err)
+		}
+		r.mu.Unlock()
+	}
+	for _, r := range ours {
+		r.mu.Lock()
+		err := context.Cause(r.ctx)
+		if err == nil {
+			err = r.proceed(d.ctx, r.change())
+		}
+		r.mu.Unlock()
+		if err != nil {
+			d.evict(r)
+		}
+		d.release(r)
+		if err != nil && d.ctx.Err() == nil {
+			d.revive(r.row.ID, err)
+		}
+	}
+}
+
+// claimUnread returns a run that nobody holds, held and locked and not read; nil when somebody holds it.
+func (d *Driver) claimUnread(id string) *run {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[id] != nil {
+		return nil
+	}
+	r := d.newRun(id)
+	r.mu.Lock()
+	d.live[id] = r
+	return r
 }
 
 // resume takes up one run; note, when there is one, is logged with it.
 func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault) error {
-	return d.resumeAs(ctx, id, nil, note)
-}
-
-// resumeAs is resume for a run whose row was read a moment ago; nil: it is read now.
-func (d *Driver) resumeAs(ctx context.Context, id string, row *orchestrator.Run, note *orchestrator.Fault) error {
-	r, err := d.openAs(ctx, id, row)
+	r, err := d.open(ctx, id)
 	if err != nil {
 		return err
 	}

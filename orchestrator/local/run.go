@@ -57,6 +57,7 @@ type run struct {
 	status    a2a.TaskStatus             // the newest
 	used      *orchestrator.Usage        // of a call: what the newest status update that says so reports
 	fold      *a2a.Task                  // the task as logged; nil when nobody needs it yet
+	passing   bool                       // fold is at hand because the run was read, for the first word of its agent
 	asks      []*orchestrator.Ask        // the open ones
 	hops      int                        // how many agents the message came through, with us
 	counted   counted                    // where it was put last
@@ -106,9 +107,9 @@ func (r *run) address() *steps.Address {
 	return a
 }
 
-// load reads the run: its row, unless that was read a moment ago, and its events, from which the reducer's state follows.
-// r.mu is held.
-func (r *run) load(ctx context.Context, row *orchestrator.Run) error {
+// load reads the run: its row, unless that was read a moment ago, and its events, unless log has them all, from which the
+// reducer's state follows. r.mu is held.
+func (r *run) load(ctx context.Context, row *orchestrator.Run, log []*orchestrator.Event) error {
 	var err error
 	if row == nil {
 		if row, err = r.d.store.Run(ctx, r.row.ID); err != nil {
@@ -126,15 +127,27 @@ func (r *run) load(ctx context.Context, row *orchestrator.Run) error {
 	known := r.state.Events
 	r.fold = &a2a.Task{ID: row.ID, ContextID: row.ContextID}
 	folded, last := 0, int64(0)
-	for events, err := range r.d.store.ReadRun(ctx, row.ID, 0) {
-		if err != nil {
-			return err
-		}
+	replay := func(events []*orchestrator.Event) error {
 		for _, e := range events {
 			if err := r.replay(e, folded >= known); err != nil {
 				return fmt.Errorf("run %s: %w", row.ID, err)
 			}
 			folded, last = folded+1, e.Seq
+		}
+		return nil
+	}
+	if log != nil {
+		if err := replay(log); err != nil {
+			return err
+		}
+	} else {
+		for events, err := range r.d.store.ReadRun(ctx, row.ID, 0) {
+			if err == nil {
+				err = replay(events)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	if last > row.LastSeq { // it went on since its row was read
@@ -148,13 +161,15 @@ func (r *run) load(ctx context.Context, row *orchestrator.Run) error {
 		return fmt.Errorf("run %s has no message", row.ID)
 	}
 	r.status = r.fold.Status
-	if r.flow != nil || len(r.state.Asks) > 0 {
+	if len(r.state.Asks) > 0 {
 		if r.asks, err = r.d.store.OpenAsks(ctx, row.ID); err != nil {
 			return err
 		}
 	}
 	if !r.conversation() && r.parent == "" {
-		defer func() { r.fold = nil }()
+		if r.passing = r.flow == nil; !r.passing {
+			r.fold = nil
+		}
 	}
 	r.told = r.row.State
 	if r.flow != nil {
@@ -288,6 +303,13 @@ func (r *run) folded(ctx context.Context) (*a2a.Task, error) {
 		return nil, err
 	}
 	return r.d.readTask(ctx, &r.row)
+}
+
+// pass drops what is of no use once the agent of a run that was read has said something. r.mu is held.
+func (r *run) pass() {
+	if r.passing {
+		r.passing, r.fold = false, nil
+	}
 }
 
 // readTask folds a run's task from the log.

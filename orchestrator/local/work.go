@@ -396,6 +396,7 @@ func (r *run) take(ctx context.Context, sent *engine.Send, e a2a.Event) bool {
 			return false
 		}
 	}
+	defer r.pass()
 	r.address().Event(e)
 	if _, ok := e.(*a2a.ArtifactUpdate); ok && sent == nil && r.task {
 		r.append(e)

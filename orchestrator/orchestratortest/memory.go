@@ -197,6 +197,18 @@ func (m *MemoryStore) ReadRun(ctx context.Context, run string, after int64) iter
 	return m.read(ctx, after, false, func() []*orchestrator.Event { return m.byRun[run] })
 }
 
+func (m *MemoryStore) ReadRuns(_ context.Context, runs []string) (map[string][]*orchestrator.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string][]*orchestrator.Event{}
+	for _, run := range runs {
+		if events := m.byRun[run]; len(events) > 0 {
+			all[run] = slices.Clone(events)
+		}
+	}
+	return all, nil
+}
+
 func (m *MemoryStore) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
 	return m.read(ctx, after, true, func() []*orchestrator.Event { return m.byRun[run] })
 }

@@ -35,6 +35,7 @@ func TestStore(t *testing.T, open OpenStore) {
 		{"Blobs", storeBlobs},
 		{"Failure", storeFailure},
 		{"Read", storeRead},
+		{"ReadRuns", storeReadRuns},
 		{"Follow", storeFollow},
 		{"FollowFromAnywhere", storeFollowFromAnywhere},
 		{"FollowShares", storeFollowShares},

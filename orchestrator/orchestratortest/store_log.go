@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,6 +53,50 @@ func storeAppend(t *testing.T, open OpenStore) {
 	}
 	if err := s.Healthy(); err != nil {
 		t.Errorf("Healthy: %v", err)
+	}
+}
+
+// storeReadRuns: what ReadRuns answers of a run is all of it, and as it is in the log. What is much is left out, and may be all.
+func storeReadRuns(t *testing.T, open OpenStore) {
+	s := newStore(t, open)
+	want := map[string][]orchestrator.NewEvent{}
+	var runs []string
+	for r := range 7 {
+		run, conversation := fmt.Sprint("r", r), ""
+		if runs = append(runs, run); r%2 == 0 {
+			conversation = "c"
+		}
+		for i := range 1 + r*700 { // 14,707 in all
+			want[run] = append(want[run], storeEvent(run, conversation, i))
+		}
+	}
+	large := storeEvent("r1", "", 1)
+	large.JSON = append(append([]byte(`"`), bytes.Repeat([]byte("x"), orchestrator.BlobSize)...), '"')
+	want["r1"] = append(want["r1"], large)
+	for i := range 7 * 700 { // side by side
+		b := &orchestrator.Batch{}
+		for _, run := range runs {
+			if i < len(want[run]) {
+				b.Events = append(b.Events, want[run][i])
+			}
+		}
+		if len(b.Events) == 0 {
+			break
+		}
+		s.Enqueue(b, nil)
+	}
+	storeWrite(t, s, &orchestrator.Batch{Settings: map[string]string{"all": "there"}})
+	for _, asked := range [][]string{nil, {"unknown"}, {"r1", "r0", "unknown"}, {"r5", "r3"}, runs} {
+		got, err := s.ReadRuns(t.Context(), asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for run, events := range got {
+			if !slices.Contains(asked, run) || len(events) == 0 {
+				t.Errorf("%v: %d events of %q", asked, len(events), run)
+			}
+			storeSame(t, events, want[run])
+		}
 	}
 }
 
