@@ -66,7 +66,7 @@ type App struct {
 	pageURL  string
 	a2a      *a2aPlane
 	grpc     *a2aserver.GRPC // nil where it is off
-	demo     *Demo
+	samples  *samples // nil: there are none to serve
 	servers  []*http.Server
 	ready    *Ready
 	serving  atomic.Bool // all of the above is there
@@ -250,6 +250,9 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 		public = a.a2a.base
 	}
 	a.hooks.listen(a.ready.A2A, public)
+	if a.cfg.Demo != nil {
+		a.samples = &samples{app: a}
+	}
 	if err := a.servePage(ui, scheme); err != nil {
 		return nil, err
 	}
@@ -257,8 +260,8 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if a.cfg.OpenA2A {
 		a.log.Warn("--a2a-auth none: every program on this machine may call our own agent and the demo agents without a token")
 	}
-	if a.cfg.Demo != nil {
-		if err := a.startDemo(ctx); err != nil {
+	if a.samples != nil {
+		if a.ready.Demo, err = a.samples.open(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -351,8 +354,8 @@ func (a *App) Close(ctx context.Context) error {
 	if a.driver != nil {
 		errs = append(errs, a.driver.Close(ctx))
 	}
-	if a.demo != nil {
-		errs = append(errs, a.demo.Close(ctx))
+	if a.samples != nil {
+		errs = append(errs, a.samples.close(ctx))
 	}
 	select {
 	case <-pages:

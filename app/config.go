@@ -44,6 +44,7 @@ type Config struct {
 	Keyring    vault.Keyring // where the key to the vault is; nil is the system's keychain
 	EnvToken   string        // also lets a caller named "env" in, to every agent
 	Demo       DemoAgents    // nil: no demo agents
+	DemoStart  DemoStart     // when they are started
 	Debug      string        // loopback address for profiles; "" = none
 
 	File     string            // the configuration file, whether it is there or not

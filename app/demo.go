@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +11,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"parley/a2aserver"
 	"parley/app/egress"
 	"parley/app/guard"
 	"parley/app/vault"
+	"parley/frontend"
 	"parley/orchestrator"
 	"parley/orchestrator/sqlite"
 )
@@ -161,15 +165,149 @@ func (d *Demo) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// The settings that keep the demo agents where they were.
+// DemoStart says when the demo agents of a serving program are started and registered.
+type DemoStart int
+
 const (
-	demoAddrSetting = "demo.addr"
-	demoAddrAny     = "127.0.0.1:0"
+	DemoAlways        DemoStart = iota // with the program, whatever a person did about them before
+	DemoUnlessRemoved                  // with the program, unless a person took them out
+	DemoOnceAsked                      // once a person asked for them, and then with the program
 )
 
-// startDemo serves the demo agents on an address of their own, the same after every restart, with a token only we know,
-// and registers, approves and grants each under an id equal to its name. They are reached like any other agent.
-func (a *App) startDemo(ctx context.Context) error {
+// The settings of the demo agents: what a person wants of them, "on" or "off", and the address that they keep.
+const (
+	demoWantedSetting = "demo.wanted"
+	demoAddrSetting   = "demo.addr"
+	demoAddrAny       = "127.0.0.1:0"
+)
+
+// samples are the demo agents of a serving program, which a person may have and be rid of while it runs.
+type samples struct {
+	app  *App
+	mu   sync.Mutex // held while they start and end
+	demo *Demo      // nil: they are not served
+	over bool       // they are not served again
+}
+
+var _ frontend.Demo = (*samples)(nil)
+
+// open starts them where that is wanted, and returns their origin, or "".
+func (s *samples) open(ctx context.Context) (string, error) {
+	wanted, err := s.app.store.Setting(ctx, demoWantedSetting)
+	if err != nil {
+		return "", err
+	}
+	switch s.app.cfg.DemoStart {
+	case DemoUnlessRemoved:
+		if wanted == "off" {
+			return "", nil
+		}
+	case DemoOnceAsked:
+		if wanted != "on" {
+			return "", nil
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.start(ctx); err != nil {
+		return "", err
+	}
+	return s.demo.Base(), nil
+}
+
+func (s *samples) On() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.demo != nil
+}
+
+// Fixed is --demo where that decides.
+func (s *samples) Fixed() string {
+	if s.app.cfg.DemoStart != DemoAlways {
+		return ""
+	}
+	return cmp.Or(s.app.cfg.From["demo"], "--demo")
+}
+
+// Start serves them from now on, and after every restart.
+func (s *samples) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return errClosing
+	}
+	if s.demo == nil {
+		if err := s.start(s.app.background); err != nil { // they outlive whoever asked
+			return err
+		}
+	}
+	return s.want(ctx, "on")
+}
+
+// End takes them out, with those of their workflows that nobody changed. What was said with them stays.
+func (s *samples) End(ctx context.Context) error {
+	if by := s.Fixed(); by != "" {
+		return &orchestrator.Fault{
+			Kind: "demo", Where: orchestrator.WhereUs, What: "The demo agents are started by " + by + ", so they would be back.", Do: "Start Parley without it.",
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.demo == nil {
+		return s.want(ctx, "off")
+	}
+	if err := s.want(ctx, "off"); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // not half of them
+	var errs []error
+	for _, name := range s.demo.Names() {
+		g, err := s.app.store.Agent(ctx, name)
+		if err == nil && (!g.Local || g.Trust == orchestrator.TrustRemoved) {
+			continue
+		}
+		if err == nil {
+			err = s.app.registry.Remove(ctx, name)
+		}
+		errs = append(errs, err)
+	}
+	errs = append(errs, s.app.library.withoutDemo(ctx))
+	ctx, cancel := context.WithTimeout(ctx, demoDrain)
+	defer cancel()
+	errs = append(errs, s.demo.Close(ctx))
+	s.demo = nil
+	return errors.Join(errs...)
+}
+
+// demoDrain is how long the demo agents may take to end their work once nobody wants them.
+const demoDrain = 5 * time.Second
+
+var errClosing = &orchestrator.Fault{
+	Kind: "closing", Where: orchestrator.WhereUs, What: "Parley is closing.", Do: "Start it again.",
+}
+
+func (s *samples) want(ctx context.Context, wanted string) error {
+	return s.app.store.Write(ctx, &orchestrator.Batch{Settings: map[string]string{demoWantedSetting: wanted}})
+}
+
+// close ends them for good; what they are at is taken up when they are served again.
+func (s *samples) close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.demo == nil {
+		return nil
+	}
+	err := s.demo.Close(ctx)
+	s.demo = nil
+	return err
+}
+
+// start serves the demo agents on an address of their own, the same after every restart, with a token only we know, and
+// registers, approves and grants each under an id equal to its name, unless somebody else's agent has that. They are
+// reached like any other agent.
+func (s *samples) start(ctx context.Context) (err error) {
+	a := s.app
 	addr, err := a.store.Setting(ctx, demoAddrSetting)
 	if err != nil {
 		return err
@@ -179,17 +317,23 @@ func (a *App) startDemo(ctx context.Context) error {
 	if addr == "" {
 		cfg.Addr = demoAddrAny
 	}
-	a.demo, err = ServeDemo(ctx, a.cfg.Demo, cfg)
+	d, err := ServeDemo(ctx, a.cfg.Demo, cfg)
 	if err != nil && addr != "" { // somebody else has the port now
 		a.log.Warn("the demo agents move to another address", "from", addr, "err", err)
 		cfg.Addr = demoAddrAny
-		a.demo, err = ServeDemo(ctx, a.cfg.Demo, cfg)
+		d, err = ServeDemo(ctx, a.cfg.Demo, cfg)
 	}
 	if err != nil {
 		return fmt.Errorf("the demo agents could not be started: %w", err)
 	}
-	a.ready.Demo = a.demo.Base()
-	u, err := url.Parse(a.demo.Base())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close(ctx))
+			return
+		}
+		s.demo = d
+	}()
+	u, err := url.Parse(d.Base())
 	if err != nil {
 		return err
 	}
@@ -199,13 +343,17 @@ func (a *App) startDemo(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, name := range a.demo.Names() {
-		err := a.registry.local(ctx, name, a.demo.Base()+name, orchestrator.Secret(token))
+	for _, name := range d.Names() {
+		if g, err := a.store.Agent(ctx, name); err == nil && !g.Local && g.Trust != orchestrator.TrustRemoved {
+			a.log.Warn("another agent has the id of a demo agent, which is left out", "id", name, "address", g.Interface.URL)
+			continue
+		}
+		err := a.registry.local(ctx, name, d.Base()+name, orchestrator.Secret(token))
 		if err := a.unlessSick("the demo agent "+name, err); err != nil {
 			return fmt.Errorf("the demo agent %s could not be registered: %w", name, err)
 		}
 	}
-	err = a.library.demo(ctx, a.demo.agents.Workflows())
+	err = a.library.demo(ctx, d.agents.Workflows())
 	if err := a.unlessSick("the demo workflows", err); err != nil {
 		return fmt.Errorf("the demo workflows could not be kept: %w", err)
 	}

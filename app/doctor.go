@@ -62,7 +62,7 @@ func (a *App) doctor(ctx context.Context) []Check {
 	agents, err := a.store.ListAgents(ctx)
 	add("agents", err, "%d known", len(agents))
 	for _, g := range agents {
-		if g.Trust != orchestrator.TrustApproved || g.Local && a.demo == nil {
+		if g.Trust != orchestrator.TrustApproved || g.Local && (a.samples == nil || !a.samples.On()) {
 			continue
 		}
 		add("agent "+g.ID, a.reach(ctx, g), "answers at %s (%s)", g.Interface.URL, g.Dialect)

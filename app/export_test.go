@@ -31,3 +31,6 @@ func (a *App) Upkeep() orchestrator.Upkeep { return upkeep{a} }
 func (a *App) Setting(ctx context.Context, name string) (string, error) {
 	return a.store.Setting(ctx, name)
 }
+
+// Write stores a batch.
+func (a *App) Write(ctx context.Context, b *orchestrator.Batch) error { return a.store.Write(ctx, b) }

@@ -23,11 +23,10 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 	if a.cfg.PageURL != "" {
 		a.pageURL = strings.TrimSuffix(a.cfg.PageURL, "/") + "/"
 	}
-	a.site = frontend.New(a.store, a.runner, a.registry, &frontend.Options{
+	o := &frontend.Options{
 		Logger:      a.log,
 		Version:     a.cfg.Version,
 		Fleeting:    a.vault.Kind() == vault.Memory,
-		Demo:        a.cfg.Demo != nil,
 		Shell:       a.cfg.Shell,
 		Handle:      a.cfg.Pages,
 		Inspector:   inspector{a},
@@ -37,7 +36,11 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Upkeep:      upkeep{a},
 		Models:      a.model,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
-	})
+	}
+	if a.samples != nil {
+		o.Demo = a.samples
+	}
+	a.site = frontend.New(a.store, a.runner, a.registry, o)
 	return nil
 }
 

@@ -201,6 +201,30 @@ type offered struct {
 // does not come back.
 const demoWorkflows = "demo.workflows"
 
+// withoutDemo removes the workflows that came with the demo agents, but for those that somebody changed, and forgets that
+// they were here: with the agents they come back.
+func (l *library) withoutDemo(ctx context.Context) error {
+	all, err := l.store.ListWorkflows(ctx)
+	if err != nil {
+		return err
+	}
+	setting, err := l.store.Setting(ctx, demoWorkflows)
+	if err != nil {
+		return err
+	}
+	known := strings.Fields(setting)
+	for _, w := range all {
+		if !w.Demo {
+			continue
+		}
+		if err := l.store.RemoveWorkflow(ctx, w.ID); err != nil {
+			return err
+		}
+		known = slices.DeleteFunc(known, func(id string) bool { return id == w.ID })
+	}
+	return l.store.Write(ctx, &orchestrator.Batch{Settings: map[string]string{demoWorkflows: strings.Join(known, " ")}})
+}
+
 // demo keeps the workflows that come with the demo agents, under the names of their files, and puts newer ones in place of those
 // that nobody changed.
 func (l *library) demo(ctx context.Context, files fs.FS) error {

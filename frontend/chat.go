@@ -30,7 +30,11 @@ func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n := view.New{First: len(p.Side.Chats) == 0, Demo: s.opts.Demo}
+	n := view.New{First: len(p.Side.Chats) == 0}
+	n.Demo, n.Offer = s.demo()
+	if n.Flows, err = s.flowTiles(ctx); err != nil {
+		return err
+	}
 	for _, a := range slices.SortedStableFunc(slices.Values(as), func(a, b *orchestrator.Agent) int { return a.Added.Compare(b.Added) }) {
 		if a.Trust == orchestrator.TrustApproved && len(n.Tiles) < 9 {
 			if t, ok := tile(a); ok {

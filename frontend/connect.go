@@ -68,7 +68,9 @@ func (p *previews) get(id string) *found {
 }
 
 func (s *Site) connectPage(w http.ResponseWriter, r *http.Request) error {
-	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, view.T(r.Context(), "Connect an agent"), view.Side{Section: "connect"}), view.Connect{Input: r.FormValue("input")}))
+	v := view.Connect{Input: r.FormValue("input")}
+	_, v.Offer = s.demo()
+	return s.write(w, r, http.StatusOK, view.ConnectPage(s.page(r, view.T(r.Context(), "Connect an agent"), view.Side{Section: "connect"}), v))
 }
 
 // preview looks for what was typed. The answer is a page of its own, so that loading it again fetches nothing.

@@ -31,7 +31,7 @@ type Options struct {
 	Version     string                   // shown in the settings
 	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
 	Fleeting    bool                     // credentials are kept in memory only: the forms for them say so
-	Demo        bool                     // demo agents are at hand: the welcome offers them
+	Demo        Demo                     // nil: no demo agents are at hand
 	Planner     orchestrator.Planner     // nil: no run has a plan
 	Library     orchestrator.Library     // nil: no workflows are kept
 	Inspector   orchestrator.Inspector   // nil: what it does is not offered

@@ -82,6 +82,7 @@ func (s *Site) routes() http.Handler {
 	page("GET /search", s.searchPage)
 	page("GET /settings", s.settingsPage)
 	page("POST /settings", s.saveSettings)
+	page("POST /demo", s.setDemo)
 	s.upkeepRoutes(page)
 	page("POST /open", s.openURL)
 	page("POST /title", s.setTitle)

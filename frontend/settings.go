@@ -59,6 +59,9 @@ func (s *Site) settings(ctx context.Context, section string) (*view.Settings, er
 		return value
 	}
 	v.Theme, v.Language, v.Edition = read(themeSetting), read(LanguageSetting), cmp.Or(read(orchestrator.ErrorMapping), editions[0])
+	if d := s.opts.Demo; d != nil {
+		v.Demo = &view.DemoAgents{On: d.On(), Fixed: d.Fixed()}
+	}
 	v.Retention, _ = strconv.Atoi(read(orchestrator.RetentionDays))
 	if err := s.store.Healthy(); err != nil {
 		_, fault := faultOf(ctx, err)

@@ -66,6 +66,28 @@ func (s *Site) workflowsBoard(ctx context.Context, id string, _ url.Values) (*bo
 	return &board{sections: []section{list}}, nil
 }
 
+// newFlows is how many workflows are offered where a chat begins.
+const newFlows = 3
+
+// flowTiles are the workflows to run that were changed last.
+func (s *Site) flowTiles(ctx context.Context) ([]view.FlowTile, error) {
+	if s.opts.Library == nil || s.opts.Planner == nil {
+		return nil, nil
+	}
+	all, err := s.opts.Library.Workflows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b *orchestrator.Workflow) int { return b.Updated.Compare(a.Updated) })
+	var tiles []view.FlowTile
+	for _, w := range all {
+		if len(tiles) < newFlows && len(s.opts.Library.Check(ctx, w.Source).Problems) == 0 {
+			tiles = append(tiles, view.FlowTile{ID: w.ID, Name: cmp.Or(w.Name, w.ID), Text: w.Description})
+		}
+	}
+	return tiles, nil
+}
+
 func (s *Site) workflowRuns(ctx context.Context, id string) (*board, error) {
 	list := section{id: "workflow-runs"}
 	if id != "new" {

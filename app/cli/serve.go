@@ -109,8 +109,14 @@ func (e *env) config(o *serverOptions) (*app.Config, error) {
 	default:
 		return nil, &codedError{exitUsage, fmt.Errorf("--a2a-auth is token or none, not %q", o.auth)}
 	}
-	if o.demo {
-		cfg.Demo = demoAgents
+	switch _, decided := cfg.From["demo"]; {
+	case decided && o.demo:
+		cfg.Demo, cfg.DemoStart = demoAgents, app.DemoAlways
+	case decided: // none, and none are offered
+	case o.demo:
+		cfg.Demo, cfg.DemoStart = demoAgents, app.DemoUnlessRemoved
+	default:
+		cfg.Demo, cfg.DemoStart = demoAgents, app.DemoOnceAsked
 	}
 	return &cfg, nil
 }

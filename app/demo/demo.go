@@ -59,7 +59,7 @@ func Handler(_ context.Context, o *Options) (*Server, error) {
 	}
 	root := strings.TrimSuffix(base.String(), "/") + "/"
 	s := &Server{mux: http.NewServeMux()}
-	list := []*agent{newEcho(), newWriter(), newTravel(root), newVault(root), newFiles(root), newSlow(), newFlaky(), newBench()}
+	list := []*agent{newWriter(), newTravel(root), newFiles(root), newVault(root), newEcho(), newSlow(), newFlaky(), newBench()}
 	for _, a := range list {
 		s.add(a, root, o)
 	}
