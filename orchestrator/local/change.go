@@ -21,12 +21,15 @@ type change struct {
 	batch orchestrator.Batch
 	at    time.Time
 
+	over    *change                    // the end of a call, stored before it and with it
 	begun   []*change                  // the beginnings of calls, stored with it
 	step    string                     // the step whose row changed
 	chat    *orchestrator.Conversation // the run's conversation, when the change begins it
 	talk    *chat                      // the run's conversation, while it is the change's turn
 	whole   *a2a.Task                  // the run's first event, when it is its last too
 	within  bool                       // it is stored with that of another run, which has the conversation's turn
+	sealed  bool                       // the batch is complete
+	left    bool                       // the batch has what the ended run leaves in the transcript
 	decided bool                       // the step and the conversation stand differently
 }
 
@@ -161,6 +164,15 @@ func (c *change) finish(cmd *engine.Finish) {
 // seal completes the batch with the rows as they stand now.
 func (c *change) seal(ctx context.Context) (*orchestrator.Batch, error) {
 	r := c.r
+	c.sealed = true
+	if k := c.over; k != nil {
+		own := c.batch
+		c.batch = orchestrator.Batch{Receipt: own.Receipt}
+		if err := c.include(ctx, k); err != nil {
+			return nil, err
+		}
+		c.add(&own)
+	}
 	if c.decided {
 		c.children()
 	}

@@ -102,7 +102,7 @@ func (c *change) stored() {
 // conversation's row. From here on it is the change's turn, until it leaves.
 func (c *change) converse(ctx context.Context) error {
 	r := c.r
-	if r.state.Ended {
+	if r.state.Ended && !c.left {
 		c.endItems()
 	}
 	c.talk = r.d.enter(r.row.ConversationID)
@@ -153,6 +153,7 @@ func (c *change) newest(ctx context.Context) (*orchestrator.Conversation, error)
 // endItems adds what the ended run leaves in the transcript.
 func (c *change) endItems() {
 	r := c.r
+	c.left = true
 	if r.flow != nil {
 		c.flowItems()
 		return
@@ -208,7 +209,7 @@ func (c *change) chatState(ctx context.Context) (orchestrator.ConversationState,
 			at = o.State
 		}
 		switch {
-		case o.ID == r.row.ID || at.Terminal() || at == a2a.TaskStateUnspecified:
+		case o.ID == r.row.ID || c.over != nil && o.ID == c.over.r.row.ID || at.Terminal() || at == a2a.TaskStateUnspecified:
 		case at.Interrupted():
 			return orchestrator.ConversationAsking, nil
 		default:

@@ -32,7 +32,8 @@ type flow struct {
 
 	plan    *workflow.PlanSpec // of Graph.Spec, read once
 	results map[string]*workflow.Result
-	kept    int // bytes of results, about
+	kept    int       // bytes of results, about
+	ending  *a2a.Task // what the call made whose end is not stored yet, but will be with what is being decided
 
 	calls    map[string]a2a.TaskState // where the calls that go on stand, as far as is known
 	unknown  bool                     // it was read: what became of the calls meanwhile is to be looked up

@@ -250,6 +250,8 @@ func (c *change) sends(ctx context.Context, b *engine.Begun, it *workflow.Item, 
 	k.row.Engine = k.stored()
 	if k.key == stepScope+r.row.ID { // nobody else has the agent in this context
 		k.fresh, k.known = !r.flow.agents[agent.ID], r.flow.known[agent.ID]
+	} else if c.over != nil && c.over.r.agentKnows(agent.ID) { // the store does not have it yet
+		k.known = r.flow.known[agent.ID]
 	}
 	k.state = engine.New(engine.Start{To: agent.ID, Person: r.row.Principal == orchestrator.LocalPrincipal})
 	k.asked = &a2a.Message{ID: "m-" + b.Run, Role: a2a.RoleUser, Parts: parts}
@@ -305,12 +307,18 @@ func noWorkflow(id string) *orchestrator.Fault {
 	}
 }
 
-// include adds the beginning of a call to what is written.
+// include adds the beginning of a call, or its end, to what is written.
 func (c *change) include(ctx context.Context, k *change) error {
 	b, err := k.seal(ctx)
 	if err != nil {
 		return err
 	}
+	c.add(b)
+	return nil
+}
+
+// add adds what runs write.
+func (c *change) add(b *orchestrator.Batch) {
 	to := &c.batch
 	to.Events = append(to.Events, b.Events...)
 	to.Runs = append(to.Runs, b.Runs...)
@@ -318,7 +326,6 @@ func (c *change) include(ctx context.Context, k *change) error {
 	to.Contexts = append(to.Contexts, b.Contexts...)
 	to.Asks = append(to.Asks, b.Asks...)
 	to.Items = append(to.Items, b.Items...)
-	return nil
 }
 
 // expect puts the calls that are being begun where others find them; they wait for the commit.

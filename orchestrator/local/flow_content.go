@@ -244,7 +244,10 @@ func (r *run) made(ctx context.Context, n *engine.Node, st *engine.FlowNode, sta
 			all = append(all, &workflow.Result{})
 			continue
 		}
-		t, err := r.d.taskOf(ctx, it.Run)
+		t, err := r.flow.ending, error(nil)
+		if t == nil || t.ID != it.Run {
+			t, err = r.d.taskOf(ctx, it.Run)
+		}
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound): // it was never begun, or is erased
 			t = &a2a.Task{}

@@ -32,7 +32,8 @@ func (d *Driver) Launch(ctx context.Context, l *orchestrator.Launch) (*orchestra
 		message: &a2a.Message{ID: cmp.Or(l.MessageID, newID()), Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}},
 	}
 	if l.ConversationID == "" {
-		b.chat, b.fresh = &orchestrator.Conversation{ID: newID(), To: orchestrator.Auto, Created: d.now()}, true
+		title := steps.Title(called(plan.Graph.Name, l.Inputs)) // what was said may be a command
+		b.chat, b.fresh = &orchestrator.Conversation{ID: newID(), To: orchestrator.Auto, Title: title, Created: d.now()}, true
 	} else if b.chat, err = d.store.Conversation(ctx, l.ConversationID); err != nil {
 		return nil, err
 	}
@@ -64,6 +65,17 @@ func (d *Driver) planFor(ctx context.Context, l *orchestrator.Launch) (*engine.P
 	}
 	plan.Preview = l.Preview
 	return plan, kept, nil
+}
+
+// called names a run of a workflow by its first text that is short, as people would.
+func called(name string, inputs map[string]json.RawMessage) string {
+	for _, n := range slices.Sorted(maps.Keys(inputs)) {
+		var text string
+		if json.Unmarshal(inputs[n], &text) == nil && text != "" && utf8.RuneCountInString(text) <= 60 {
+			return name + ": " + text
+		}
+	}
+	return name
 }
 
 // launched is what a person seems to have said who launched a workflow with these inputs: texts first, which tell most.

@@ -438,6 +438,9 @@ func (r *run) take(ctx context.Context, sent *engine.Send, e a2a.Event) bool {
 		c.tell(e)
 	}
 	c.settle()
+	if r.state.Ended && r.parent != "" && c.joined() {
+		return false
+	}
 	if len(c.batch.Events) > 0 && c.queue(ctx) != nil {
 		return false
 	}
