@@ -31,6 +31,7 @@ import (
 	"parley/orchestrator/engine"
 	"parley/orchestrator/planner"
 	"parley/orchestrator/steps"
+	"parley/orchestrator/workflow"
 )
 
 // Options are the driver's settings. The zero value of each means the default given with it.
@@ -90,6 +91,7 @@ type Driver struct {
 	unstored map[string]bool // runs of which something could not be stored, when they were carried last
 	recent   recent
 	files    files
+	specs    workflow.Specs
 
 	news   news   // of calls, for the runs they belong to
 	timers timers // of runs that wait for a time

@@ -1,8 +1,8 @@
 package local
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -123,7 +123,7 @@ func (c *change) question(ctx context.Context, cmd *engine.Open) error {
 		return err
 	case cmd.Kind == orchestrator.AskApproval:
 		if a.Prompt, a.Choices = content.Approve, yesNo; a.Prompt == "" {
-			a.Prompt = "Shall the step " + title(n) + " be done?"
+			a.Prompt = "Shall the step " + r.d.title(n) + " be done?"
 		}
 	case content.Ask != nil:
 		a.Prompt, a.Schema, a.Choices = content.Ask.Prompt, content.Ask.Schema, content.Ask.Choices
@@ -136,15 +136,7 @@ func (c *change) question(ctx context.Context, cmd *engine.Open) error {
 }
 
 // title is what people call a node.
-func title(n *engine.Node) string {
-	var s struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(n.Spec, &s) == nil && s.Name != "" {
-		return s.Name
-	}
-	return n.ID
-}
+func (d *Driver) title(n *engine.Node) string { return cmp.Or(d.specs.Name(n.Spec), n.ID) }
 
 // call carries out engine.Begin: the intent, and the run itself, are one commit.
 func (c *change) call(ctx context.Context, cmd *engine.Begin) error {

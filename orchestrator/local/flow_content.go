@@ -81,7 +81,7 @@ func (r *run) artifactOf(ctx context.Context, a planner.ArtifactRef) (*workflow.
 func (r *run) env(ctx context.Context, n *engine.Node, round int, own *workflow.Result) (*workflow.Env, error) {
 	f := r.flow
 	env := &workflow.Env{
-		Inputs: f.plan.Inputs, Steps: map[string]*workflow.Result{}, Round: round,
+		Inputs: f.plan.Inputs, Steps: map[string]*workflow.Result{}, Round: round, Specs: &r.d.specs,
 		Run: workflow.Run{ID: r.row.ID, Name: f.Graph.Name, Began: r.row.Created},
 	}
 	about := f.Graph.Spec

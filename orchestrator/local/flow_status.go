@@ -215,7 +215,7 @@ func (c *change) progress() {
 			continue
 		}
 		f.said[n.ID] = st.State
-		name, state := title(n), stateOf(st.State)
+		name, state := r.d.title(n), stateOf(st.State)
 		told := struct {
 			ID    string `json:"id"`
 			Title string `json:"title"`

@@ -25,7 +25,8 @@ type Env struct {
 	Inputs map[string]any     // PlanSpec.Inputs
 	Steps  map[string]*Result // of the steps that came to their end; one that is missing is seen as empty
 	Run    Run
-	Round  int // of the step, from 1
+	Round  int    // of the step, from 1
+	Specs  *Specs // where specs that were read before are found; nil: each is read
 }
 
 // Run says which run it is.
@@ -107,7 +108,7 @@ func Resolve(spec json.RawMessage, env *Env) (*Content, error) {
 	}
 	c.Items = make([]Item, 0, len(list))
 	for i, e := range list {
-		v.env["item"] = e
+		v.seen()["item"] = e
 		it, err := v.item(s)
 		if err == nil {
 			it.Item, err = v.json(e, s.At)
@@ -147,9 +148,10 @@ func Outputs(spec json.RawMessage, env *Env) (map[string]json.RawMessage, error)
 // evaluation is one look at a step.
 type evaluation struct {
 	spec      *Spec
+	of        *Env
 	meter     *meter
-	options   []expr.Option // made for the first expression: most steps have none
-	env       map[string]any
+	options   []expr.Option  // made for the first expression: most steps have none
+	env       map[string]any // see seen
 	steps     map[string]any
 	artifacts map[uintptr]ArtifactRef // by the map that an expression sees
 	programs  map[string]*vm.Program
@@ -157,23 +159,31 @@ type evaluation struct {
 }
 
 func open(spec json.RawMessage, env *Env) (*Spec, *evaluation, error) {
-	s := &Spec{}
-	if err := json.Unmarshal(spec, s); err != nil {
-		return nil, nil, &orchestrator.Fault{Kind: "plan", Where: orchestrator.WhereUs, What: "The plan cannot be read: " + err.Error() + "."}
+	s, err := env.Specs.read(spec)
+	if err != nil {
+		return nil, nil, err
 	}
-	v := &evaluation{spec: s, meter: newMeter(), steps: map[string]any{}, artifacts: map[uintptr]ArtifactRef{}}
-	for id, r := range env.Steps {
+	return s, &evaluation{spec: s, of: env, meter: newMeter()}, nil
+}
+
+// seen is what expressions see, made for the first of them: most steps have none.
+func (v *evaluation) seen() map[string]any {
+	if v.env != nil {
+		return v.env
+	}
+	v.steps, v.artifacts = map[string]any{}, map[uintptr]ArtifactRef{}
+	for id, r := range v.of.Steps {
 		v.steps[id] = r.view(id, v.artifacts)
 	}
-	inputs := env.Inputs
+	inputs, run := v.of.Inputs, v.of.Run
 	if inputs == nil {
 		inputs = map[string]any{}
 	}
 	v.env = map[string]any{
 		"inputs": inputs, "steps": v.steps,
-		"run": map[string]any{"id": env.Run.ID, "name": env.Run.Name, "began": env.Run.Began.UTC().Format(time.RFC3339)},
+		"run": map[string]any{"id": run.ID, "name": run.Name, "began": run.Began.UTC().Format(time.RFC3339)},
 	}
-	return s, v, nil
+	return v.env
 }
 
 // fault tells a person where an expression, or what it gives, is wrong.
@@ -202,7 +212,7 @@ func within(err error, item string) error {
 
 // eval computes an expression.
 func (v *evaluation) eval(e *Expr) (any, error) {
-	p := v.programs[e.Src]
+	env, p := v.seen(), v.programs[e.Src]
 	if p == nil {
 		var err error
 		if v.options == nil {
@@ -215,7 +225,7 @@ func (v *evaluation) eval(e *Expr) (any, error) {
 		node := p.Node()
 		ast.Walk(&node, missing{v.steps})
 	}
-	out, err := expr.Run(p, v.env)
+	out, err := expr.Run(p, env)
 	if err != nil {
 		return nil, v.explain(e, err)
 	}
