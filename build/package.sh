@@ -19,12 +19,14 @@ mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work" rsrc_windows_amd64.syso' EXIT
 
-# stage ROOT PROGRAM: what both packages have.
+# stage NAME PROGRAM TAGS: what both packages have.
 stage() {
-	local root=$1 program=$2
+	local root=$work/$1/root program=$2 tags=$3
 	install -D -m 755 "$program" "$root/usr/bin/parley"
 	mkdir -p "$root/usr/share/bash-completion/completions"
 	"$work/server" completion bash >"$root/usr/share/bash-completion/completions/parley"
+	mkdir -p "$root/usr/share/doc/$1"
+	build/licences.sh "$tags" | gzip -9n >"$root/usr/share/doc/$1/licences.gz"
 }
 
 # deb ROOT NAME SECTION DESCRIPTION EXTRA: packs what was staged. What it depends on follows from the program.
@@ -62,7 +64,7 @@ debs() {
 	go build -tags "$window,webkit2_41" -ldflags "$ldflags" -o "$work/window" .
 
 	local root=$work/parley/root
-	stage "$root" "$work/window"
+	stage parley "$work/window" "$window,webkit2_41"
 	install -D -m 644 build/linux/parley.desktop "$root/usr/share/applications/parley.desktop"
 	install -D -m 644 build/icon.svg "$root/usr/share/icons/hicolor/scalable/apps/parley.svg"
 	install -D -m 644 build/icon.png "$root/usr/share/icons/hicolor/256x256/apps/parley.png"
@@ -70,7 +72,7 @@ debs() {
 		"$(printf 'Recommends: xdg-utils, gnome-keyring\nConflicts: parley-server\nReplaces: parley-server')"
 
 	root=$work/parley-server/root
-	stage "$root" "$work/server"
+	stage parley-server "$work/server" "$tags"
 	install -D -m 644 build/linux/parley.service "$root/usr/lib/systemd/system/parley.service"
 	install -D -m 644 build/linux/parley.sysusers "$root/usr/lib/sysusers.d/parley.conf"
 	deb "$root" parley-server net "talk to A2A agents, chain them, and be one (without a window)" \
@@ -89,6 +91,7 @@ windows() {
 		--file-description Parley --original-filename parley.exe --product-version "${version%%+*}" --file-version "${version%%+*}"
 	"${flags[@]}" go build -tags "$window" -ldflags "$ldflags -H windowsgui" -o "$folder/Parley.exe" .
 	"${flags[@]}" go build -tags "$tags" -ldflags "$ldflags" -o "$folder/parley-cli.exe" .
+	GOOS=windows build/licences.sh "$window" >"$folder/LICENCES.txt"
 	(cd "$work" && python3 -m zipfile -c parley.zip "parley-$version")
 	mv "$work/parley.zip" "$out/parley_${version}_windows_amd64.zip"
 	echo "$out/parley_${version}_windows_amd64.zip"
@@ -107,6 +110,6 @@ tried() {
 case "$what" in
 deb) debs ;;
 windows) windows ;;
-all) debs && windows ;;
+all) debs; windows ;;
 *) echo "usage: $0 deb|windows|all [VERSION]" >&2 && exit 2 ;;
 esac
