@@ -77,3 +77,28 @@ func TestOthersChange(t *testing.T) {
 	s.refresh(context.Background(), orchestrator.Change{}) // without a hint
 	lookup(false)
 }
+
+// Who holds the token of the environment is let in only by processes that have it. What he began is carried on by any: his
+// rights are the same everywhere.
+func TestEnvElsewhere(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir())
+	hash := sha256.Sum256([]byte("secret"))
+	node, worker := newTokens(s, "secret"), newTokens(s, "")
+	if who, ok, err := node.lookup(t.Context(), hash); who != envPrincipal || !ok || err != nil {
+		t.Errorf("with the token: %q, %v, %v", who, ok, err)
+	}
+	for _, h := range [][32]byte{hash, {}, sha256.Sum256(nil)} {
+		if who, ok, err := worker.lookup(t.Context(), h); ok || err != nil {
+			t.Errorf("without the token: %q, %v, %v", who, ok, err)
+		}
+	}
+	for _, k := range []*tokens{node, worker} {
+		if !k.mayReach(envPrincipal, "a") || !k.mayUseCredentials(envPrincipal) || !k.mayRunWorkflows(envPrincipal) || k.readOnly(envPrincipal) {
+			t.Error("what env began is not carried on")
+		}
+	}
+	if worker.mayReach("nobody", "a") || worker.mayReach("", "a") {
+		t.Error("nobody may reach an agent")
+	}
+}
