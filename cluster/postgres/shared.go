@@ -11,7 +11,8 @@ import (
 )
 
 // Claim makes the caller the only one whose batches may name a run. It waits for what was queued here before it.
-func (db *DB) Claim(ctx context.Context, run string) (epoch int64, err error) {
+func (db *DB) Claim(ctx context.Context, run string) (int64, error) {
+	var epoch int64 // read only once it is there: a caller who gave up leaves it to the writer
 	b := &batch{claim: run}
 	b.add(`INSERT INTO claims (run, epoch) VALUES ($1, nextval('claim_numbers'))
 		ON CONFLICT (run) DO UPDATE SET epoch = excluded.epoch RETURNING epoch`, run).

@@ -73,6 +73,42 @@ func TestFailsAlone(t *testing.T) {
 	}
 }
 
+// TestClaimGivenUp: a claim that nobody waits for any more may still be made, and disturbs nobody by that.
+func TestClaimGivenUp(t *testing.T) {
+	t.Parallel()
+	db := open(t, at(t, t.TempDir()), nil)
+	for i := range 10 {
+		busy, goOn := make(chan struct{}), make(chan struct{})
+		go func() {
+			_ = db.writer.waitFor(context.Background(), &op{do: func(context.Context, *pgx.Conn) error {
+				close(busy)
+				<-goOn
+				return nil
+			}})
+		}()
+		<-busy
+		ctx, cancel := context.WithCancel(t.Context())
+		claimed := make(chan error, 1)
+		go func() {
+			_, err := db.Claim(ctx, fmt.Sprint("r", i))
+			claimed <- err
+		}()
+		eventually(t, "the claim waits", func() bool {
+			db.writer.mu.Lock()
+			defer db.writer.mu.Unlock()
+			return len(db.writer.queue) == 1
+		})
+		cancel() // while the claim is being made
+		close(goOn)
+		if err := <-claimed; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if n, err := db.Claim(t.Context(), "last"); err != nil || n < 1 || n > 11 {
+		t.Errorf("the last claim is %d, %v", n, err)
+	}
+}
+
 // TestGroups: what waits while a transaction is under way goes into the next as one.
 func TestGroups(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,12 @@ func (o *Options) defaults() Options {
 	return d
 }
 
+// taskTimeout is how long a worker may take to say what comes next in a workflow, which costs it milliseconds. One that was
+// given that to do as it died is missed as soon as its heartbeats are, not after the ten seconds of Temporal's own.
+func (o *Options) taskTimeout() time.Duration {
+	return min(max(o.Heartbeat, 2*time.Second), 10*time.Second)
+}
+
 func def[T comparable](v *T, standard T) {
 	var zero T
 	if *v == zero {
@@ -71,7 +77,8 @@ func NewHost(c client.Client, o *Options) *Host { return &Host{client: c, option
 // Wake signals the run's workflow, which is started where there is none.
 func (h *Host) Wake(ctx context.Context, run string) error {
 	_, err := h.client.SignalWithStartWorkflow(ctx, h.options.Queue+"/run/"+run, wakeSignal, nil, client.StartWorkflowOptions{
-		TaskQueue: h.options.Queue,
+		TaskQueue:           h.options.Queue,
+		WorkflowTaskTimeout: h.options.taskTimeout(),
 		// One that has ended is no reason not to look at the run once more.
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, runWorkflow, run)

@@ -68,7 +68,7 @@ func (w *Worker) Start(ctx context.Context) error {
 		return err
 	}
 	_, err := w.host.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: w.options.Queue + "/backstop", TaskQueue: w.options.Queue,
+		ID: w.options.Queue + "/backstop", TaskQueue: w.options.Queue, WorkflowTaskTimeout: w.options.taskTimeout(),
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, backstopWorkflow)

@@ -215,14 +215,18 @@ func (w *world) say(conversation, to, text string) *orchestrator.Run {
 // eventually waits until ok.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
-	for !ok() {
+	for n := 0; !ok(); n++ {
 		select {
 		case <-w.ctx.Done():
 			w.Fatalf("waited in vain until %s", what)
-		case <-time.After(time.Millisecond):
+		case <-time.After(pause(n)):
 		}
 	}
 }
+
+// pause is how long somebody waits who has looked in vain n times before: longer each time, so that those who wait leave a slow
+// store and a slow host to those who work.
+func pause(n int) time.Duration { return min(time.Duration(1+n)*time.Millisecond, 20*time.Millisecond) }
 
 // run returns a run's row.
 func (w *world) run(id string) *orchestrator.Run {
@@ -235,7 +239,7 @@ func (w *world) run(id string) *orchestrator.Run {
 // reaches waits until a run is in a state and returns it.
 func (w *world) reaches(id string, s a2a.TaskState) *orchestrator.Run {
 	w.Helper()
-	for {
+	for n := 0; ; n++ {
 		r := w.run(id)
 		if r.State == s {
 			return r
@@ -246,7 +250,7 @@ func (w *world) reaches(id string, s a2a.TaskState) *orchestrator.Run {
 		select {
 		case <-w.ctx.Done():
 			w.Fatalf("run is %s, waited in vain for %s; events: %v", r.State, s, w.kinds(id))
-		case <-time.After(time.Millisecond):
+		case <-time.After(pause(n)):
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (w *world) play(file string, kills []int) (outputs string, effects int) {
 	l.MessageID = "launch"
 	dying := kill()
 	run := ""
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-dying:
 			w.close()
@@ -109,7 +109,7 @@ func (w *world) play(file string, kills []int) (outputs string, effects int) {
 			dying = kill()
 		case <-w.ctx.Done():
 			w.Fatalf("it does not end; %s", w.states(run))
-		case <-time.After(time.Millisecond):
+		case <-time.After(pause(n)):
 		}
 		if run == "" {
 			if r, err := w.planner().Launch(w.ctx, l); err == nil {

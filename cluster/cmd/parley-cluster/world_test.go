@@ -114,7 +114,10 @@ func (w *world) command(program, data string, args ...string) *exec.Cmd {
 		args = append(args, w.flags...)
 	}
 	cmd := exec.CommandContext(w.ctx, os.Args[0], append(args, "--data", filepath.Join(w.dir, data))...)
-	cmd.Env = append(os.Environ(), as+"="+program, "PARLEY_A2A_TOKEN="+token, "PARLEY_PASSPHRASE=open sesame")
+	cmd.Env = append(os.Environ(), as+"="+program, "PARLEY_PASSPHRASE=open sesame")
+	if args[0] == "serve" { // a worker lets nobody in, and carries on what the token's holder began all the same
+		cmd.Env = append(cmd.Env, "PARLEY_A2A_TOKEN="+token)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }

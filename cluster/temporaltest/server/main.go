@@ -5,6 +5,9 @@
 //
 // and ends with SIGTERM, or when its standard input closes, so that it never outlives the test that started it.
 //
+// Its task queues have one partition each instead of four: the tests have a queue for each store and a worker or two at it,
+// and what lies in a partition where nobody asks is passed on at the cost of a call and of time.
+//
 // It is in a module of its own because a Temporal server needs some two hundred modules, and neither the program nor the
 // cluster's own module shall ever name them.
 package main
@@ -16,11 +19,18 @@ import (
 	"os/signal"
 	"syscall"
 
+	"go.temporal.io/server/common/dynamicconfig"
+	"go.temporal.io/server/temporal"
 	"go.temporal.io/server/temporaltest"
 )
 
 func main() {
-	s := temporaltest.NewServer()
+	one := []dynamicconfig.ConstrainedValue{{Value: 1}}
+	s := temporaltest.NewServer(temporaltest.WithBaseServerOptions(temporal.WithDynamicConfigClient(dynamicconfig.StaticClient{
+		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): []dynamicconfig.ConstrainedValue{{Value: true}}, // as temporaltest has it
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():      one,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key():     one,
+	})))
 	fmt.Printf("ready temporal=%s namespace=%s\n", s.GetFrontendHostPort(), s.GetDefaultNamespace())
 
 	end := make(chan os.Signal, 2)
