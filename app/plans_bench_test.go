@@ -102,7 +102,10 @@ func ended(b *testing.B, d *local.Driver, db orchestrator.Store, run string) {
 			return
 		}
 		for _, e := range events {
-			if ev, err := e.Event(); e.Kind.A2A() && err == nil && a2a.EventState(ev).Terminal() {
+			if !e.Kind.A2A() {
+				continue
+			}
+			if ev, err := e.Event(); err == nil && a2a.EventState(ev).Terminal() {
 				return
 			}
 		}

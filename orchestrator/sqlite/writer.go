@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,10 @@ type op struct {
 	err     error
 }
 
-// writer owns the one connection that writes.
+// writer owns the one connection that writes. Its goroutine commits what is queued, in order, as many at once as there
+// are. Who waits for a commit and finds nothing queued and nothing going on makes it himself: with nobody to share it, a
+// commit costs no change of goroutines. The turn is held for each commit and all else that uses the connection; it is taken
+// with mu held and the queue empty, so that nobody overtakes what was queued before.
 type writer struct {
 	db    *DB
 	c     *conn
@@ -46,13 +50,15 @@ type writer struct {
 	closed bool
 	wake   chan struct{} // holds one token when there is something to look at
 	ended  chan struct{}
+	turn   sync.Mutex
 
-	// The rest belongs to the writer's goroutine.
+	// The rest belongs to whoever has the turn.
 	seq       int64
 	group     int                   // ops in the last transaction
 	keys      [2]keys               // of conversations and runs
 	failed    *tail.Failures        // runs that miss an event
 	events    []*orchestrator.Event // of the open transaction
+	rows      []any                 // the same as arguments of insertEvents, written at its end
 	pending   map[string]statement  // rows of the open transaction that are written once, as they are at its end
 	order     []string              // keys of pending
 	args      []any                 // of the statement being run
@@ -140,8 +146,11 @@ func (w *writer) waitFor(ctx context.Context, o *op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ch := make(chan error, 1)
 	o.wait = true
+	if w.alone(o) {
+		return o.err
+	}
+	ch := make(chan error, 1)
 	o.done = func(_ []*a2a.Entry, err error) { ch <- err }
 	w.push(o)
 	select {
@@ -152,6 +161,30 @@ func (w *writer) waitFor(ctx context.Context, o *op) error {
 	}
 }
 
+// alone carries out an op at once, if nobody else wants anything, and reports whether it did. When others came in pairs the
+// last time, they are better off together.
+func (w *writer) alone(o *op) bool {
+	if o.batch == nil {
+		return false
+	}
+	w.mu.Lock()
+	free := !w.closed && len(w.queue) == 0 && w.turn.TryLock()
+	w.mu.Unlock()
+	if !free {
+		return false
+	}
+	defer w.turn.Unlock()
+	if w.group > 1 {
+		return false
+	}
+	w.group = 1
+	w.commit([]*op{o})
+	if w.sick.Load() != nil {
+		w.nudge() // somebody has to look when that is over
+	}
+	return true
+}
+
 // run is the writer's goroutine.
 func (w *writer) run() {
 	defer close(w.ended)
@@ -159,6 +192,7 @@ func (w *writer) run() {
 	probe.Stop()
 	probing := false
 	for {
+		w.turn.Lock()
 		w.gather()
 		w.mu.Lock()
 		ops, closed := w.queue, w.closed
@@ -183,15 +217,20 @@ func (w *writer) run() {
 				w.restWire()
 			}
 			w.err = w.end()
+			w.turn.Unlock()
 			return
 		}
-		if w.idle() && w.rest() {
+		more := w.idle() && w.rest()
+		w.turn.Unlock()
+		if more {
 			continue
 		}
 		select {
 		case <-w.wake:
 		case <-probe.C:
+			w.turn.Lock()
 			w.probe()
+			w.turn.Unlock()
 		}
 	}
 }
@@ -293,7 +332,8 @@ func (w *writer) try(ops []*op) (err error) {
 	}
 	defer func() {
 		clear(w.pending)
-		w.order = w.order[:0]
+		clear(w.rows)
+		w.order, w.rows = w.order[:0], w.rows[:0]
 		if err != nil {
 			w.c.exec(`ROLLBACK`) // fails when SQLite has rolled back by itself
 			w.seq = begun
@@ -411,7 +451,7 @@ func (w *writer) write(o *op) error {
 	return nil
 }
 
-// append writes the events of a batch.
+// append gives the events of a batch their places.
 func (w *writer) append(o *op) error {
 	if o.done != nil && !o.wait {
 		o.entries = make([]*a2a.Entry, 0, len(o.batch.events))
@@ -431,9 +471,7 @@ func (w *writer) append(o *op) error {
 		if e.blob != nil {
 			body, blob = nil, e.blob[:]
 		}
-		if _, err := w.c.exec(insertEvent, w.seq, run, conversation, string(e.Kind), e.at, body, blob); err != nil {
-			return err
-		}
+		w.rows = append(w.rows, w.seq, run, conversation, string(e.Kind), e.at, body, blob)
 		entry := a2a.NewEntry(w.seq, fromMilli(e.at), e.JSON, e.Event)
 		w.events = append(w.events, &orchestrator.Event{
 			Entry: entry, RunID: e.RunID, ConversationID: e.ConversationID, Kind: e.Kind,
@@ -445,7 +483,33 @@ func (w *writer) append(o *op) error {
 	return nil
 }
 
-const insertEvent = `INSERT INTO events (seq, run, conversation, kind, at, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)`
+// insertEvents writes one event, two, four, eight or sixteen.
+var insertEvents = func() (queries [5]string) {
+	for i := range queries {
+		queries[i] = `INSERT INTO events (seq, run, conversation, kind, at, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)` +
+			strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?)`, 1<<i-1)
+	}
+	return queries
+}()
+
+const eventColumns = 7
+
+// store writes the events of the transaction.
+func (w *writer) store() error {
+	rows := w.rows
+	for i := len(insertEvents) - 1; len(rows) > 0; {
+		n := eventColumns << i
+		if n > len(rows) {
+			i--
+			continue
+		}
+		if _, err := w.c.exec(insertEvents[i], rows[:n]...); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
 
 // put runs one statement of a batch. Its arguments stay as they are: it may have to be run again.
 func (w *writer) put(s *statement) error {
@@ -470,8 +534,11 @@ func (w *writer) put(s *statement) error {
 	return nil
 }
 
-// flush writes the rows that waited for the end of the transaction.
+// flush writes the events, and the rows that waited for the end of the transaction.
 func (w *writer) flush() error {
+	if err := w.store(); err != nil {
+		return err
+	}
 	for _, k := range w.order {
 		s := w.pending[k]
 		if err := w.put(&s); err != nil {
