@@ -53,7 +53,7 @@ type serverOptions struct {
 	flags *pflag.FlagSet
 }
 
-// fill sets what no flag set to what the configuration file says.
+// fill sets what no flag set to what the environment or the configuration file says.
 func (o *serverOptions) fill(dir string) error {
 	path := o.file
 	if path == "" {
@@ -65,7 +65,10 @@ func (o *serverOptions) fill(dir string) error {
 	}
 	o.File, o.From, o.Values, o.Settings = path, map[string]string{}, map[string]string{}, map[string]string{}
 	for _, k := range config.Keys {
-		text, where, ok := file.Get(k.Name)
+		text, where, ok, err := file.Find(k, os.Getenv)
+		if err != nil {
+			return &codedError{exitUsage, err}
+		}
 		if k.Setting != "" {
 			if ok {
 				o.From[k.Name], o.Settings[k.Setting] = where, k.Stored(text)
@@ -129,7 +132,8 @@ func (e *env) serveCmd() *cobra.Command {
 			"it prints one line on stdout:\n  ready ui=<link, good once> a2a=<url> data=<dir>\nThe environment variable " +
 			"PARLEY_A2A_TOKEN adds a token that reaches every agent, for a caller named env; PARLEY_PASSPHRASE locks the " +
 			"credentials of agents on a machine without a keychain; PARLEY_LOGIN is the passphrase with which a browser " +
-			"on another machine is let in (parley login keeps one instead).",
+			"on another machine is let in (parley login keeps one instead). Whatever the configuration file takes is a " +
+			"variable as well, which counts before it: PARLEY_A2A_PUBLIC_URL for a2a.publicUrl.",
 		Args: cobra.NoArgs,
 	}
 	o := e.serverFlags(c, false)

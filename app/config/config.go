@@ -6,9 +6,11 @@
 //	appearance:
 //	  theme: dark
 //
+// Each name is an environment variable, too: PARLEY_A2A_PUBLIC_URL is a2a.publicUrl.
+//
 // What holds: a flag counts before an environment variable, that before the file, the file before what was chosen on the
 // page, and that before the default. A name that nobody knows, a value of the wrong type, or a value that cannot be is an
-// error that names the line; nothing is guessed, and nothing is ever written.
+// error that names the line or the variable; nothing is guessed, and nothing is ever written. An empty variable is none.
 package config
 
 import (
@@ -19,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -31,7 +34,6 @@ const Name = "parley.yaml"
 type Key struct {
 	Name    string // "a2a.publicUrl"
 	Flag    string // of the command line, without dashes; "" for none
-	Env     string // the environment variable; "" for none
 	Setting string // under which the store keeps it, for what the page changes; "" for what counts from the start on
 	Kind    Kind
 	Words   []string // for OneOf
@@ -68,6 +70,39 @@ var Keys = []Key{
 	{Name: "model.url", Setting: "model.url", Help: "Endpoint of the model that plans."},
 	{Name: "model.name", Setting: "model.name", Help: "Its name there."},
 	{Name: "model.on", Setting: "model.on", Kind: YesNo, Help: "Whether it plans."},
+}
+
+// Variable is the key's environment variable.
+func (k Key) Variable() string {
+	name := []rune("PARLEY_")
+	for _, c := range k.Name {
+		switch {
+		case c == '.':
+			c = '_'
+		case unicode.IsUpper(c):
+			name = append(name, '_')
+		}
+		name = append(name, unicode.ToUpper(c))
+	}
+	return string(name)
+}
+
+// check says why a value cannot be.
+func (k Key) check(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case k.Kind == YesNo && text != "true" && text != "false":
+		return k.isNot("true or false", text)
+	case k.Kind == Number && (err != nil || n < 0):
+		return k.isNot("a whole number from 0 on", text)
+	case k.Kind == OneOf && !slices.Contains(k.Words, text):
+		return k.isNot("one of "+strings.Join(k.Words, ", "), text)
+	}
+	return nil
+}
+
+func (k Key) isNot(wanted, text string) error {
+	return fmt.Errorf("%s is %s, not %q", k.Name, wanted, text)
 }
 
 // Stored is a value as the store keeps it: what goes without saying is "".
@@ -120,7 +155,7 @@ func firstLine(s string) string {
 }
 
 func (f *File) bad(n ast.Node, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s", f.Path, n.GetToken().Position.Line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s:%d: %w", f.Path, n.GetToken().Position.Line, fmt.Errorf(format, args...))
 }
 
 func (f *File) walk(prefix string, n ast.Node) error {
@@ -172,19 +207,15 @@ func (f *File) read(k Key, n ast.Node) (string, error) {
 	case *ast.FloatNode, *ast.IntegerNode:
 		text = n.GetToken().Value
 	}
-	switch k.Kind {
-	case YesNo:
-		if n.Type() != ast.BoolType {
-			return "", f.bad(n, "%s is true or false, not %q", k.Name, text)
-		}
-	case Number:
-		if v, err := strconv.Atoi(text); err != nil || v < 0 || n.Type() != ast.IntegerType {
-			return "", f.bad(n, "%s is a whole number from 0 on, not %q", k.Name, text)
-		}
-	case OneOf:
-		if !slices.Contains(k.Words, text) {
-			return "", f.bad(n, "%s is one of %s, not %q", k.Name, strings.Join(k.Words, ", "), text)
-		}
+	err := k.check(text)
+	if err == nil && k.Kind == Number && n.Type() != ast.IntegerType {
+		err = k.isNot("a whole number", text)
+	}
+	if err == nil && k.Kind == YesNo && n.Type() != ast.BoolType {
+		err = k.isNot("true or false", text)
+	}
+	if err != nil {
+		return "", f.bad(n, "%w", err)
 	}
 	return text, nil
 }
@@ -221,6 +252,19 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Find returns what an environment variable, else the file, says of a key, and where: "PARLEY_DEMO", "parley.yaml, line 3".
+func (f *File) Find(k Key, getenv func(string) string) (text, where string, ok bool, err error) {
+	name := k.Variable()
+	if text = getenv(name); text == "" {
+		text, where, ok = f.Get(k.Name)
+		return text, where, ok, nil
+	}
+	if err := k.check(text); err != nil {
+		return "", "", false, fmt.Errorf("%s: %w", name, err)
+	}
+	return text, name, true, nil
 }
 
 // Get returns what the file says of a key, and where: "parley.yaml, line 3".

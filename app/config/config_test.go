@@ -66,3 +66,49 @@ func TestReadWrong(t *testing.T) {
 		}
 	}
 }
+
+// A variable counts before the file, and is checked as the file is.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	f, err := read(t, "a2a:\n  publicUrl: https://file.example\ndemo: true\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(name, variable, value string) (string, string, bool, error) {
+		t.Helper()
+		for _, k := range Keys {
+			if k.Name == name {
+				return f.Find(k, func(v string) string { return map[string]string{variable: value}[v] })
+			}
+		}
+		t.Fatalf("there is no %s", name)
+		return "", "", false, nil
+	}
+	for _, c := range []struct{ name, variable, value, want, where string }{
+		{"a2a.publicUrl", "PARLEY_A2A_PUBLIC_URL", "https://env.example", "https://env.example", "PARLEY_A2A_PUBLIC_URL"},
+		{"a2a.publicUrl", "PARLEY_A2A_PUBLIC_URL", "", "https://file.example", "parley.yaml, line 2"},
+		{"demo", "PARLEY_DEMO", "false", "false", "PARLEY_DEMO"},
+		{"history.days", "PARLEY_HISTORY_DAYS", "0", "0", "PARLEY_HISTORY_DAYS"},
+		{"history.days", "PARLEY_HISTORY_DAYS", "", "", ""},
+	} {
+		text, where, ok, err := find(c.name, c.variable, c.value)
+		if err != nil || text != c.want || !strings.HasSuffix(where, c.where) || ok != (c.want != "") {
+			t.Errorf("%s with %q: %q at %q, %t, %v", c.name, c.value, text, where, ok, err)
+		}
+	}
+	for _, c := range [][3]string{
+		{"demo", "PARLEY_DEMO", "1"}, {"history.days", "PARLEY_HISTORY_DAYS", "-1"}, {"history.days", "PARLEY_HISTORY_DAYS", "1.5"},
+		{"appearance.theme", "PARLEY_APPEARANCE_THEME", "pink"},
+	} {
+		if _, _, _, err := find(c[0], c[1], c[2]); err == nil || !strings.HasPrefix(err.Error(), c[1]+": "+c[0]+" is ") {
+			t.Errorf("%s=%s: %v", c[1], c[2], err)
+		}
+	}
+	seen := map[string]string{"PARLEY_DATA": "the data directory", "PARLEY_LOGIN": "the passphrase", "PARLEY_PASSPHRASE": "the vault's"}
+	for _, k := range Keys {
+		if other := seen[k.Variable()]; other != "" {
+			t.Errorf("%s is both %s and %s", k.Variable(), other, k.Name)
+		}
+		seen[k.Variable()] = k.Name
+	}
+}
