@@ -141,7 +141,7 @@ func (c *Config) check() error {
 		case l.flag == "--ui" && c.TLSCert == "":
 			return fmt.Errorf("--ui %s would show the page to other machines and needs --tls-cert and --tls-key, and a login: "+
 				"use a loopback address, or see parley help login", l.addr)
-		case l.flag == "--ui" && c.PageURL == "" && net.ParseIP(host).IsUnspecified():
+		case l.flag == "--ui" && c.PageURL == "" && (host == "" || net.ParseIP(host).IsUnspecified()):
 			return fmt.Errorf("--ui %s has no name of its own: say with --ui-url under which one browsers come", l.addr)
 		case l.flag == "--ui":
 			continue

@@ -34,3 +34,6 @@ func (a *App) Setting(ctx context.Context, name string) (string, error) {
 
 // Write stores a batch.
 func (a *App) Write(ctx context.Context, b *orchestrator.Batch) error { return a.store.Write(ctx, b) }
+
+// Check says what is wrong with a configuration before anything is opened.
+func (c *Config) Check() error { return c.check() }

@@ -97,7 +97,9 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, c := range [][3]string{
-		{"demo", "PARLEY_DEMO", "1"}, {"history.days", "PARLEY_HISTORY_DAYS", "-1"}, {"history.days", "PARLEY_HISTORY_DAYS", "1.5"},
+		{"demo", "PARLEY_DEMO", "1"},
+		{"history.days", "PARLEY_HISTORY_DAYS", "-1"},
+		{"history.days", "PARLEY_HISTORY_DAYS", "1.5"},
 		{"appearance.theme", "PARLEY_APPEARANCE_THEME", "pink"},
 	} {
 		if _, _, _, err := find(c[0], c[1], c[2]); err == nil || !strings.HasPrefix(err.Error(), c[1]+": "+c[0]+" is ") {

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -101,24 +100,4 @@ func bracketed(ip netip.Addr) string {
 		return "[" + ip.String() + "]"
 	}
 	return ip.String()
-}
-
-// CheckBind says why a listener must not be opened at an address: one that others can reach needs TLS and a sign-in.
-func CheckBind(address string, secure, signIn bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%q is not an address to listen on: write it as host:port", address)
-	}
-	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.Unmap().IsLoopback() {
-		return nil
-	}
-	switch {
-	case !secure && !signIn:
-		return fmt.Errorf("%s can be reached by others: it needs TLS (--tls-cert, --tls-key) and a sign-in", address)
-	case !secure:
-		return fmt.Errorf("%s can be reached by others: it needs TLS (--tls-cert, --tls-key)", address)
-	case !signIn:
-		return fmt.Errorf("%s can be reached by others: it needs a sign-in", address)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -140,31 +139,4 @@ func TestNetworkHosts(t *testing.T) {
 			t.Errorf("bound to %v, asked as %s: %v", tt.bound, tt.host, got)
 		}
 	}
-}
-
-func TestCheckBind(t *testing.T) {
-	t.Parallel()
-	for _, a := range []string{"127.0.0.1:0", "127.0.0.1:7420", "[::1]:7420", "localhost:7420", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"} {
-		if err := CheckBind(a, false, false); err != nil {
-			t.Errorf("%s: %v", a, err)
-		}
-	}
-	for _, a := range []string{":7420", "0.0.0.0:7420", "[::]:7420", "192.168.1.2:7420", "host.example:7420", "localhost.evil.example:1"} {
-		for _, have := range [][2]bool{{false, false}, {true, false}, {false, true}} {
-			if err := CheckBind(a, have[0], have[1]); err == nil {
-				t.Errorf("%s with TLS %v, sign-in %v was accepted", a, have[0], have[1])
-			}
-		}
-		if err := CheckBind(a, true, true); err != nil {
-			t.Errorf("%s: %v", a, err)
-		}
-	}
-	if err := CheckBind("nonsense", true, true); err == nil {
-		t.Error("nonsense was accepted")
-	}
-}
-
-func ExampleCheckBind() {
-	fmt.Println(CheckBind("0.0.0.0:7420", false, true))
-	// Output: 0.0.0.0:7420 can be reached by others: it needs TLS (--tls-cert, --tls-key)
 }
