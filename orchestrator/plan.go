@@ -104,3 +104,18 @@ type Usage struct {
 	Cost         float64 `json:"cost,omitempty"`
 	Currency     string  `json:"currency,omitempty"` // ISO 4217
 }
+
+// Add adds what another call took. Costs in different currencies have none together.
+func (u *Usage) Add(o *Usage) {
+	if o.Cost > 0 {
+		switch {
+		case u.Cost == 0:
+			u.Currency = o.Currency
+		case u.Currency != o.Currency:
+			u.Currency = ""
+		}
+	}
+	u.InputTokens += o.InputTokens
+	u.OutputTokens += o.OutputTokens
+	u.Cost += o.Cost
+}

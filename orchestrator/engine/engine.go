@@ -22,8 +22,10 @@ import (
 	"parley/orchestrator"
 )
 
-// Rules is the version of the rules that new runs start under.
-const Rules = 1
+// Rules is the version of the rules that new runs start under. Runs of all versions since 1 are carried on.
+//
+//	2: a step that is tried again has those tried again that were skipped because of it.
+const Rules = 2
 
 // Bounds of what a run does on its own account.
 const (
@@ -111,11 +113,13 @@ func Restore(stored json.RawMessage, start Start) (State, error) {
 	if err := json.Unmarshal(stored, &s); err != nil {
 		return State{}, err
 	}
-	if s.Rules != Rules {
+	if s.Rules < 1 || s.Rules > Rules {
 		return State{}, fmt.Errorf("it was started under rules %d, which this program does not know", s.Rules)
 	}
 	if s.Events == 0 {
+		rules := s.Rules
 		s = New(start)
+		s.Rules = rules
 	}
 	return s, nil
 }

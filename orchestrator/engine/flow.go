@@ -23,7 +23,7 @@ type Flow struct {
 	Nodes   []FlowNode          `json:"nodes,omitempty"` // of Graph.Nodes, in their order
 	Asks    []Ask               `json:"asks,omitempty"`  // the open ones; Step is the node's id
 	Calls   int                 `json:"calls,omitempty"` // runs begun
-	Cost    float64             `json:"cost,omitempty"`  // of those that ended, as far as it was reported
+	Used    orchestrator.Usage  `json:"used,omitzero"`   // by those that ended, as far as it was reported
 	Began   int64               `json:"began,omitempty"`
 	Done    int                 `json:"done,omitempty"` // nodes that came to their end, for their order
 	Stops   int                 `json:"stops,omitempty"`

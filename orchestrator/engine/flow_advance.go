@@ -92,7 +92,7 @@ func (f *Flow) conclude(n *Node, st *FlowNode) bool {
 	case waiting > 0 && f.spent() && !st.Stopping:
 		f.failNode(n, st, &orchestrator.Fault{
 			Kind: "budget", Where: orchestrator.WhereUs, Do: "Allow it more.",
-			What: fmt.Sprintf("The agents report costs of %v; the plan may spend %v.", f.Cost, f.Graph.Budget.Cost),
+			What: fmt.Sprintf("The agents report costs of %v; the plan may spend %v.", f.Used.Cost, f.Graph.Budget.Cost),
 		})
 		return true
 	case failed > 0 && !st.Stopping && n.OnError != OnErrorSkip: // the other items are not wanted any more
@@ -115,7 +115,7 @@ func (f *Flow) conclude(n *Node, st *FlowNode) bool {
 }
 
 // spent reports whether the calls have cost what they may.
-func (f *Flow) spent() bool { return f.Graph.Budget.Cost > 0 && f.Cost >= f.Graph.Budget.Cost }
+func (f *Flow) spent() bool { return f.Graph.Budget.Cost > 0 && f.Used.Cost >= f.Graph.Budget.Cost }
 
 // settled ends a node whose runs were stopped, or one of which failed.
 func (st *FlowNode) settled(f *Flow) {
@@ -132,7 +132,7 @@ func (f *Flow) spare() bool {
 	moved := false
 	for i := range f.Nodes {
 		n, st := &f.Graph.Nodes[i], &f.Nodes[i]
-		if st.State.Settled() || st.Stopping || !f.unneeded(i) {
+		if st.State.Settled() || st.Stopping || f.Rules > 1 && st.Again > 0 || !f.unneeded(i) { // who has it tried again wants it
 			continue
 		}
 		moved = true

@@ -104,10 +104,29 @@ func (f *Flow) steered(b *Steered) {
 	case st == nil || f.Closing != a2a.TaskStateUnspecified || b.N != st.Again:
 	case b.Again && f.Retryable(st):
 		*st = FlowNode{State: NodeReady, Round: 1, Again: st.Again + 1, Agreed: st.Agreed}
+		if f.Rules > 1 {
+			f.reopen(b.Node)
+		}
 	case !b.Again && f.Stoppable(st) && b.Round == st.Round:
 		f.failNode(n, st, &orchestrator.Fault{
 			Kind: "stopped", Where: orchestrator.WhereUs, What: "Step " + n.ID + " was stopped.", Do: "Try it again, or run the plan again.",
 		})
+	}
+}
+
+// reopen has the nodes wait for their turn again that came to nothing because of that one: those that need it and were
+// skipped, and those that need them.
+func (f *Flow) reopen(node string) {
+	x := f.nodes()
+	for todo := []int{x.at[node]}; len(todo) > 0; {
+		i := todo[0]
+		todo = todo[1:]
+		for _, j := range x.dependants[i] {
+			if st := &f.Nodes[j]; st.State == NodeSkipped {
+				*st = FlowNode{Again: st.Again + 1}
+				todo = append(todo, j)
+			}
+		}
 	}
 }
 
@@ -207,8 +226,8 @@ func (f *Flow) over(b *Over) {
 		return
 	}
 	it.Result = b.State
-	if b.Usage != nil && b.Usage.Cost > 0 {
-		f.Cost += b.Usage.Cost
+	if b.Usage != nil {
+		f.Used.Add(b.Usage)
 	}
 	if b.State == a2a.TaskStateCompleted {
 		it.State = ItemDone

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -90,11 +91,19 @@ func (r *run) recall(row *orchestrator.Run) error {
 
 // stored is recall's other half.
 func (r *run) stored() json.RawMessage {
-	s := stored{Rules: engine.Rules, Key: r.key, Trace: r.trace, Rest: r.rest}
+	s := stored{Rules: r.rules(), Key: r.key, Trace: r.trace, Rest: r.rest}
 	if r.flow != nil {
 		s.Plan, s.Hops = true, r.flow.hops
 	}
 	return mustJSON(s)
+}
+
+// rules are those that the run started under.
+func (r *run) rules() int {
+	if r.flow != nil {
+		return r.flow.Rules
+	}
+	return cmp.Or(r.state.Rules, engine.Rules)
 }
 
 // apply folds an event, and keeps what the reducer does not.
@@ -149,7 +158,11 @@ func (f *flow) apply(b engine.Body) {
 		delete(f.calls, b.Run)
 		delete(f.halted, b.Run)
 	case *engine.Steered:
-		f.forget(b.Node)
+		for i := range f.Nodes { // others may be open again with it
+			if !f.Nodes[i].State.Settled() {
+				f.forget(f.Graph.Nodes[i].ID)
+			}
+		}
 	}
 }
 

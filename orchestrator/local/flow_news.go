@@ -130,8 +130,9 @@ func (r *run) overAs() *engine.Over {
 	switch {
 	case r.used != nil:
 		o.Usage = r.used
-	case r.flow != nil && r.flow.Cost > 0:
-		o.Usage = &orchestrator.Usage{Cost: r.flow.Cost}
+	case r.flow != nil && r.flow.Used != orchestrator.Usage{}:
+		used := r.flow.Used
+		o.Usage = &used
 	case r.flow == nil && r.fold != nil:
 		o.Usage = steps.UsageOf(r.fold)
 	}

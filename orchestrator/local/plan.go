@@ -158,8 +158,14 @@ func (d *Driver) view(ctx context.Context, id string) (*planView, error) {
 	if !hasPlan(row) {
 		return nil, orchestrator.ErrNotFound
 	}
+	flow := engine.NewFlow()
+	var s stored
+	if err := json.Unmarshal(row.Engine, &s); err != nil {
+		return nil, err
+	}
+	flow.Rules = s.Rules
 	return &planView{
-		d: d, row: row, flow: engine.NewFlow(), asked: map[string]string{}, calls: map[string]call{}, open: map[string]bool{},
+		d: d, row: row, flow: flow, asked: map[string]string{}, calls: map[string]call{}, open: map[string]bool{},
 		p: orchestrator.Plan{RunID: row.ID, ConversationID: row.ConversationID, State: a2a.TaskStateSubmitted, Began: row.Created},
 	}, nil
 }
@@ -318,6 +324,8 @@ func (v *planView) moved(i int, at time.Time) {
 	switch {
 	case st.State.Settled():
 		n.Ended = at
+	case st.State == engine.NodeWaiting: // again
+		n.Began, n.Ended, n.Text, n.Data = time.Time{}, time.Time{}, "", nil
 	case n.Began.IsZero() || v.state[i].Settled():
 		n.Began, n.Ended, n.Text, n.Data = at, time.Time{}, "", nil
 	}

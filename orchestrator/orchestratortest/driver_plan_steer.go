@@ -160,6 +160,32 @@ func planAgainACall(w *world) {
 	w.reaches(anew.ID, a2a.TaskStateCanceled)
 }
 
+// planAgainWithOthers: a step that is tried again takes along what was skipped because of it, also after a restart.
+func planAgainWithOthers(w *world) {
+	bad := w.add("bad", func(x *Turn) { x.Status(a2a.TaskStateFailed) })
+	w.add("next", echoes("then "))
+	slow := w.add("slow", waits(nil))
+	run := w.launch(`
+  - {id: a, agent: bad, message: go, on-error: skip}
+  - {id: b, needs: a, if: "steps.a.state == 'done'", agent: next, message: "${{ steps.a.text }}"}
+  - {id: c, needs: b, agent: next, message: "${{ steps.b.text }}"}
+  - {id: d, agent: slow, message: go}
+`)
+	w.eventually("two were skipped", func() bool {
+		return w.states(run.ID) == "a=failed b=skipped c=skipped d=running" && len(slow.Tasks()) == 1
+	})
+	bad.Plays(echoes("now "))
+	w.crash()
+	w.start()
+	w.must(w.planner().RetryStep(w.ctx, run.ID, "a"))
+	w.eventually("they were done", func() bool { return w.states(run.ID) == "a=done b=done c=done d=running" })
+	if n := w.step(run.ID, "c"); n.Text != "then then now go" {
+		w.Errorf("%+v", n)
+	}
+	w.must(w.driver.Stop(w.ctx, run.ID))
+	w.reaches(run.ID, a2a.TaskStateCanceled)
+}
+
 // forgetter is a driver that lets go of what is about to be erased.
 type forgetter interface {
 	Forget(ctx ctx, conversation string) error

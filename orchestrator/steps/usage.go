@@ -30,9 +30,7 @@ func UsageOf(t *a2a.Task) *orchestrator.Usage {
 		case all == nil:
 			all = u
 		default:
-			all.InputTokens += u.InputTokens
-			all.OutputTokens += u.OutputTokens
-			all.Cost += u.Cost
+			all.Add(u)
 		}
 	}
 	return all
