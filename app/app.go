@@ -66,7 +66,7 @@ type App struct {
 	pageURL  string
 	a2a      *a2aPlane
 	grpc     *a2aserver.GRPC // nil where it is off
-	samples  *samples // nil: there are none to serve
+	samples  *samples        // nil: there are none to serve
 	servers  []*http.Server
 	ready    *Ready
 	serving  atomic.Bool // all of the above is there

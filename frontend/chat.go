@@ -35,24 +35,42 @@ func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 	if n.Flows, err = s.flowTiles(ctx); err != nil {
 		return err
 	}
+	to := r.FormValue("to")
 	for _, a := range slices.SortedStableFunc(slices.Values(as), func(a, b *orchestrator.Agent) int { return a.Added.Compare(b.Added) }) {
-		if a.Trust == orchestrator.TrustApproved && len(n.Tiles) < 9 {
-			if t, ok := tile(a); ok {
+		if a.Trust == orchestrator.TrustApproved && len(n.Tiles) < newTiles {
+			if t, ok := tile(a, tileExamples); ok {
 				n.Tiles = append(n.Tiles, t)
 			}
 		}
+		if a.Trust == orchestrator.TrustApproved && a.ID == to {
+			t, _ := tile(a, withExamples)
+			n.With, n.Connected = &t, r.Form.Has("connected")
+		}
 	}
-	n.Say = s.composer(ctx, "", r.FormValue("to"), as)
+	n.More = len(p.Side.Agents) > len(n.Tiles)
+	n.Say = s.composer(ctx, "", to, as)
 	n.Say.Text = r.FormValue("text")
 	p.Toast = s.deleted(ctx, r.FormValue("deleted"))
-	if n.First {
+	switch {
+	case n.With != nil:
+		p.Title = view.T(ctx, "New chat with %s", n.With.Agent.Name)
+	case n.First:
 		p.Title = view.T(ctx, "Welcome")
 	}
 	return s.write(w, r, http.StatusOK, view.NewPage(p, n))
 }
 
-// tile shows an agent with at most two examples from its card.
-func tile(a *orchestrator.Agent) (view.Tile, bool) {
+// newTiles is how many agents are offered where a chat begins.
+const newTiles = 4
+
+// How many examples from its card an agent is shown with: among others, and by itself.
+const (
+	tileExamples = 2
+	withExamples = 8
+)
+
+// tile shows an agent with at most n examples from its card.
+func tile(a *orchestrator.Agent, n int) (view.Tile, bool) {
 	t := view.Tile{Agent: agentLink(a)}
 	if a.Card == nil {
 		return t, false
@@ -61,7 +79,7 @@ func tile(a *orchestrator.Agent) (view.Tile, bool) {
 	t.Text = strings.NewReplacer("`", "", "**", "").Replace(line)
 	for _, sk := range a.Card.Skills {
 		for _, e := range sk.Examples {
-			if len(t.Examples) < 2 && len(e) <= 120 {
+			if len(t.Examples) < n && len(e) <= 120 {
 				t.Examples = append(t.Examples, example(a.ID, e))
 			}
 		}
@@ -239,6 +257,9 @@ func (s *Site) say(w http.ResponseWriter, r *http.Request) error {
 		return s.sayAgain(w, r, say, err)
 	}
 	next := "/c/" + url.PathEscape(run.ConversationID)
+	if s.planned(ctx, run.ID) { // what it does is beside the chat
+		return moved(w, r, next+"?run="+url.QueryEscape(run.ID))
+	}
 	if run.ConversationID != from {
 		return moved(w, r, next)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,7 +110,7 @@ func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connec
 		v.Input = ""
 	}
 	if f.fault != nil {
-		v.Fault.Title = view.T(ctx, "No card was found")
+		v.Fault.Title = unusable(ctx, f.fault)
 		if f.fault.Kind == "unauthenticated" {
 			v.Wants, v.Scheme = true, challenged(f.fault)
 		}
@@ -138,9 +139,9 @@ func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connec
 				continue
 			}
 			fc.Fault = view.FaultOf(ctx, fault, "")
-			fc.Fault.Title = view.T(ctx, "No card was found")
-			if c.Input != "" && len(c.Input) < 300 {
-				fc.Fault.Title = view.T(ctx, "No card was found for %s", c.Input)
+			fc.Fault.Title = unusable(ctx, fault)
+			if c.Input != "" && len(c.Input) < 300 && len(f.candidates) > 1 {
+				fc.Fault.Title = view.T(ctx, "%s: %s", c.Input, fc.Fault.Title)
 			}
 		}
 		if c.Agent != nil && c.Agent.Card != nil && c.Credential == nil {
@@ -151,6 +152,27 @@ func (s *Site) connectView(ctx context.Context, id string, f *found) view.Connec
 	}
 	v.Scheme.Fleeting = s.opts.Fleeting
 	return v
+}
+
+// unusable says in a word why there is nothing to approve: a card that was found is not one that was not.
+func unusable(ctx context.Context, f *orchestrator.Fault) string {
+	switch f.Kind {
+	case "card-invalid":
+		return view.T(ctx, "A card was found, but something is wrong with it")
+	case "version", "no-interface":
+		return view.T(ctx, "A card was found, but Parley cannot speak with this agent")
+	case "blocked", "address":
+		return view.T(ctx, "Parley does not go to this address")
+	case "unauthenticated":
+		return view.T(ctx, "The card itself is protected")
+	case "card-html", "garbage", "too-large":
+		return view.T(ctx, "What is there is no card")
+	case "nothing":
+		return view.T(ctx, "There is nothing to look for")
+	case "card-not-found":
+		return view.T(ctx, "No card was found")
+	}
+	return view.T(ctx, "The card could not be read")
 }
 
 // approve approves exactly what was shown.
@@ -175,5 +197,5 @@ func (s *Site) approve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.agentsChanged()
-	return moved(w, r, "/?to="+a.ID)
+	return moved(w, r, "/?connected&to="+url.QueryEscape(a.ID))
 }

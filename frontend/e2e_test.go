@@ -17,6 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -366,6 +367,14 @@ func TestE2EScroll(t *testing.T) {
 	}
 	a.do(chromedp.Click(chromedp.ID("newer")))
 	a.until(end + " < 64 && document.querySelector('#newer').hidden")
+
+	// From far up the way back is there before anything new comes, as a button and as a key.
+	for _, way := range []chromedp.Action[chromedp.Void]{chromedp.Click(chromedp.ID("newer")), chromedp.KeyEvent(kb.End)} {
+		js[float64](a, "document.querySelector('#scroll').scrollTop = 0")
+		a.until("!document.querySelector('#newer').hidden")
+		a.do(way)
+		a.until(end + " < 64 && document.querySelector('#newer').hidden")
+	}
 
 	// Older ones come in above, and the view stays on what it showed.
 	js[float64](a, "document.querySelector('#scroll').scrollTop = 0")

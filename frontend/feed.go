@@ -17,6 +17,7 @@ type frame struct {
 	Seq    int64  `json:"seq,omitempty"`
 	Last   int64  `json:"last,omitempty"` // the newest item now shown
 	Reload bool   `json:"reload,omitempty"`
+	Lang   string `json:"lang,omitempty"` // that was chosen: a window in another one loads its page again
 	Ops    []op   `json:"ops"`
 }
 

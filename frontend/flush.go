@@ -285,14 +285,33 @@ func (r *room) drawRun(ctx context.Context, run *running) string {
 	return draw(ctx, view.Running(o, s.now()))
 }
 
-// pulses draws the strips above the composer. The key tells when they changed: their clocks go on in the page.
+// pulses draws the strips above the composer. The key tells when they changed: their clocks go on in the page. What a step
+// waits for, its plan waits for: that is one strip, the plan's.
 func (r *room) pulses(ctx context.Context) (html, key string) {
 	var b, k strings.Builder
+	of := map[string][]*running{} // steps that wait, by the run with their plan
+	open := map[string]bool{}
 	for _, run := range r.runs {
-		if run.ended {
+		open[run.id] = !run.ended
+	}
+	waits := map[string]bool{}
+	for _, run := range r.runs {
+		if len(run.asks) == 0 || run.ended {
+			continue
+		}
+		if _, parent, _ := r.site.partOf(ctx, run.id); open[parent] {
+			of[parent], waits[run.id] = append(of[parent], run), true
+		}
+	}
+	for _, run := range r.runs {
+		if run.ended || waits[run.id] {
 			continue
 		}
 		u := r.site.pulse(ctx, run)
+		if steps := of[run.id]; u.AskID == "" && len(steps) > 0 {
+			first := r.site.pulse(ctx, steps[0])
+			u.State, u.Since, u.AskID, u.Agent = first.State, first.Since, first.AskID, first.Agent
+		}
 		b.WriteString(draw(ctx, view.PulseRow(u, r.site.now())))
 		u.Last = time.Time{}
 		fmt.Fprintf(&k, "%+v\n", u)

@@ -250,6 +250,7 @@ func (s *Site) askDetail(ctx context.Context, a *orchestrator.Ask) (view.AskDeta
 	}
 	if d.Open {
 		d.Card = s.askView(ctx, a)
+		d.Title, d.Card.Named = d.Card.Title, "inbox-h" // it is said once, above
 		if run, err := s.store.Run(ctx, a.RunID); err == nil && a.AgentID != "" && run.To != a.AgentID &&
 			run.To != orchestrator.Auto && run.To != orchestrator.OwnAgent && run.To != "" {
 			d.Card.Through = s.people.link(ctx, run.To).Name
@@ -265,7 +266,7 @@ func (s *Site) askDetail(ctx context.Context, a *orchestrator.Ask) (view.AskDeta
 			return d, err
 		}
 		for _, it := range slices.Backward(items) {
-			if it.RunID == a.RunID && it.Kind == orchestrator.ItemAgent && it.Text != a.Prompt {
+			if it.RunID == a.RunID && it.Kind == orchestrator.ItemAgent && strings.TrimSpace(it.Text) != strings.TrimSpace(a.Prompt) {
 				d.Said = s.md.HTML(it.Text)
 				break
 			}

@@ -19,6 +19,7 @@ type lobby struct {
 
 	mu    sync.Mutex
 	n     int64
+	lang  string // that was chosen
 	html  string // of the bar
 	hints string // of the open asks
 	sick  string
@@ -39,7 +40,7 @@ func (l *lobby) since(n int64) ([]byte, int64, <-chan struct{}) {
 		l.asked = true
 		l.mark()
 	}
-	if l.n > n {
+	if l.n > n && l.frame != nil {
 		return l.frame, l.n, nil
 	}
 	return nil, n, l.wake
@@ -50,6 +51,14 @@ func (l *lobby) mark() {
 	case l.poke <- struct{}{}:
 	default:
 	}
+}
+
+// forget has every window wait for a frame that is drawn from now on: the language is another.
+func (l *lobby) forget() {
+	l.mu.Lock()
+	l.frame = nil
+	l.mu.Unlock()
+	l.mark()
 }
 
 // run reads the lists again whenever the store hints that they changed, not more often than sideEvery.
@@ -117,6 +126,13 @@ func (l *lobby) draw(ctx context.Context) {
 		}
 		return
 	}
+	lang, err := l.site.store.Setting(ctx, LanguageSetting)
+	if err != nil {
+		lang = ""
+	}
+	if lang != "" {
+		ctx = view.Speak(ctx, view.Negotiate(lang, ""))
+	}
 	html := draw(ctx, view.SideList(side))
 	count := ""
 	if side.Asking > 0 {
@@ -125,12 +141,12 @@ func (l *lobby) draw(ctx context.Context) {
 	hints := draw(ctx, view.AskHints(side.Open))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if html == l.html && sick == l.sick && hints == l.hints {
+	if html == l.html && sick == l.sick && hints == l.hints && lang == l.lang && l.frame != nil {
 		return
 	}
-	l.html, l.sick, l.hints = html, sick, hints
+	l.html, l.sick, l.hints, l.lang = html, sick, hints, lang
 	l.n++
-	l.frame = (&frame{Ops: []op{
+	l.frame = (&frame{Lang: lang, Ops: []op{
 		{"i", "chats", html},
 		{"i", "asking", count},
 		{"i", "asking-tab", count},

@@ -136,10 +136,10 @@ func (s *Site) myAgentPage(w http.ResponseWriter, r *http.Request) error {
 			row.Tasks = "500+"
 		}
 		if !c.Last.IsZero() {
-			row.Last = s.when(c.Last)
+			row.Last = s.when(ctx, c.Last)
 		}
 		if !c.Waiting.IsZero() {
-			row.Since = s.when(c.Waiting)
+			row.Since = s.when(ctx, c.Waiting)
 			m.Waiting = append(m.Waiting, row)
 		}
 		if c.Tasks > 0 {
@@ -159,7 +159,7 @@ func btoi(b bool) int {
 func (s *Site) tokenRow(ctx context.Context, t *orchestrator.Token) view.TokenRow {
 	v := view.TokenRow{ID: t.ID, Name: t.Name, Revoked: !t.Revoked.IsZero(), Used: view.T(ctx, "never used")}
 	if !t.Used.IsZero() {
-		v.Used = view.T(ctx, "last used %s", s.when(t.Used))
+		v.Used = view.T(ctx, "last used %s", s.when(ctx, t.Used))
 	}
 	switch {
 	case slices.Contains(t.Agents, "*"):

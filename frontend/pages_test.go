@@ -313,7 +313,7 @@ func TestConnect(t *testing.T) {
 	w.post("/connect", url.Values{"input": {" "}}).want(t, 400)
 	r := w.post("/connect", url.Values{"input": {"new.example"}}).want(t, 303)
 	page := r.Header.Get("Location")
-	w.get(page).want(t, 200, "Newcomer", "by Labs, version 3.4.0", "A2A v1.0 over JSON-RPC", "https://new.example", "https://cdn.new.example", "0.0.0.0", "Search", "wants a credential", "2 origins")
+	w.get(page).want(t, 200, "Newcomer", "by Labs, version 3.4.0", "A2A v1.0 over JSON-RPC", "https://new.example", "https://cdn.new.example", "0.0.0.0", "Search", "wants a credential", "reach new.example, cdn.new.example and nothing else")
 	if len(w.who.approved) != 0 {
 		t.Fatal("looking at a card approved it")
 	}
@@ -340,7 +340,7 @@ func TestConnect(t *testing.T) {
 	w.get(r.Header.Get("Location")).want(t, 200, "The card itself is protected", "The card wants a credential.", "Secret")
 	w.who.fails(&orchestrator.Fault{Kind: "card-html", Where: orchestrator.WhereAgent, What: "There is a web page where the card should be.", Do: "Look at /.well-known/agent-card.json."})
 	r = w.post("/connect", url.Values{"input": {"html.example"}, "secret": {"tok"}})
-	w.get(r.Header.Get("Location")).want(t, 200, "No card was found", "There is a web page", "At the agent")
+	w.get(r.Header.Get("Location")).want(t, 200, "What is there is no card", "There is a web page", "At the agent")
 	if w.who.asked.Scheme != "Bearer" || w.who.asked.Secret.Reveal() != "tok" {
 		t.Errorf("asked with %+v", w.who.asked)
 	}

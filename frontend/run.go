@@ -380,7 +380,7 @@ func (s *Site) planOf(ctx context.Context, conversation string, items []*orchest
 		if row, err := s.store.Run(ctx, run); err != nil || row.Scope != orchestrator.OwnAgent || row.State == a2a.TaskStateUnspecified {
 			continue
 		}
-		if _, err := s.opts.Planner.Plan(ctx, run); err == nil {
+		if s.planned(ctx, run) {
 			return run
 		}
 	}
@@ -413,14 +413,33 @@ func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items 
 	return nil
 }
 
+// planned reports whether a run has a plan.
+func (s *Site) planned(ctx context.Context, run string) bool {
+	if s.opts.Planner == nil {
+		return false
+	}
+	_, err := s.opts.Planner.Plan(ctx, run)
+	return err == nil
+}
+
 // stepScope begins the scope of a run that carries out a step of another run's plan.
 const stepScope = "step/"
 
 // stepOf says which step of which plan a run carries out, nil for one that is no part of a plan. It never changes, and is
 // looked up once.
 func (s *Site) stepOf(ctx context.Context, run string) *view.Link {
-	if s.opts.Planner == nil || run == "" {
+	chat, parent, title := s.partOf(ctx, run)
+	if parent == "" {
 		return nil
+	}
+	return &view.Link{Label: view.T(ctx, "Step: %s", title), Href: "/c/" + url.PathEscape(chat) + "?run=" + url.QueryEscape(parent)}
+}
+
+// partOf returns the chat of a run that carries out a step, the run whose plan has the step, and the step's title; "" for a
+// run that is no part of a plan.
+func (s *Site) partOf(ctx context.Context, run string) (chat, parent, title string) {
+	if s.opts.Planner == nil || run == "" {
+		return "", "", ""
 	}
 	known, ok := s.steps.get(run)
 	if !ok {
@@ -430,11 +449,8 @@ func (s *Site) stepOf(ctx context.Context, run string) *view.Link {
 		}
 	}
 	chat, rest, _ := strings.Cut(known, "\n")
-	parent, title, is := strings.Cut(rest, "\n")
-	if !is {
-		return nil
-	}
-	return &view.Link{Label: view.T(ctx, "Step: %s", title), Href: "/c/" + url.PathEscape(chat) + "?run=" + url.QueryEscape(parent)}
+	parent, title, _ = strings.Cut(rest, "\n")
+	return chat, parent, title
 }
 
 // findStep returns the chat, the run with the plan and the title of the step, a line each; "" for none. It is not sure

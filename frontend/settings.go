@@ -79,7 +79,7 @@ func (s *Site) settings(ctx context.Context, section string) (*view.Settings, er
 		if err != nil {
 			return nil, err
 		}
-		v.Upkeep = s.upkeepOf(state)
+		v.Upkeep = s.upkeepOf(ctx, state)
 		for _, k := range state.Values {
 			if k.Setting != "" && k.By != "" {
 				v.Fixed[k.Setting] = k.By
@@ -93,7 +93,7 @@ func (s *Site) settings(ctx context.Context, section string) (*view.Settings, er
 	return v, nil
 }
 
-func (s *Site) upkeepOf(u *orchestrator.UpkeepState) *view.Upkeep {
+func (s *Site) upkeepOf(ctx context.Context, u *orchestrator.UpkeepState) *view.Upkeep {
 	v := &view.Upkeep{
 		Dir: u.Dir, Engine: u.Engine, Secrets: u.Secrets, Database: view.Bytes(u.Database), Files: view.Bytes(u.Files), Restoring: u.Restoring,
 		Key: u.Fingerprint, NextKey: u.NextKey, File: u.ConfigFile, Folder: s.opts.Shell != nil,
@@ -102,7 +102,7 @@ func (s *Site) upkeepOf(u *orchestrator.UpkeepState) *view.Upkeep {
 		v.Share = int(100 * u.Files / all)
 	}
 	for _, b := range u.Backups {
-		v.Backups = append(v.Backups, view.BackupRow{Name: b.Name, Made: s.when(b.Made), Size: view.Bytes(b.Size)})
+		v.Backups = append(v.Backups, view.BackupRow{Name: b.Name, Made: s.when(ctx, b.Made), Size: view.Bytes(b.Size)})
 	}
 	for _, k := range u.Values {
 		if k.Setting == "" {
@@ -188,6 +188,12 @@ func (s *Site) saveSettings(w http.ResponseWriter, r *http.Request) error {
 	if len(set) > 0 {
 		if err := s.store.Write(ctx, &orchestrator.Batch{Settings: set}); err != nil {
 			return err
+		}
+		if code, ok := set[LanguageSetting]; ok {
+			s.tongue.Store(view.Negotiate(code, r.Header.Get("Accept-Language")))
+			s.pages.clear()
+			s.lobby.forget()
+			s.boards.touch()
 		}
 	}
 	to := "/settings?saved"

@@ -26,10 +26,10 @@ func (s *Site) keepOf(ctx context.Context, a *orchestrator.Agent, grants []orche
 	origin := originOf(a.Interface.URL)
 	k := &view.Keep{Muted: a.Muted, Health: s.healthOf(ctx, a, look), Trust: s.trustOf(ctx, a, look, origin)}
 	if t := look.Test; t != nil {
-		k.Tested, k.Test = s.when(t.At), testSteps(ctx, t)
+		k.Tested, k.Test = s.when(ctx, t.At), testSteps(ctx, t)
 	}
 	for _, g := range grants {
-		k.Grants = append(k.Grants, view.GrantRow{Origin: g.Origin, Given: s.date(g.Given)})
+		k.Grants = append(k.Grants, view.GrantRow{Origin: g.Origin, Given: s.date(ctx, g.Given)})
 	}
 	wanted := false
 	for _, c := range look.Credentials {
@@ -80,12 +80,12 @@ func amiss(ctx context.Context) view.State {
 func (s *Site) healthOf(ctx context.Context, a *orchestrator.Agent, look *orchestrator.AgentLook) []view.TrustCheck {
 	state := view.TrustCheck{State: view.AgentState(ctx, a), Name: view.T(ctx, "State"), Text: view.AgentState(ctx, a).Word}
 	if h := a.Health; !h.Checked.IsZero() {
-		state.Lines = append(state.Lines, view.T(ctx, "since %s", s.when(h.Checked)))
+		state.Lines = append(state.Lines, view.T(ctx, "since %s", s.when(ctx, h.Checked)))
 	}
 	out := []view.TrustCheck{state}
 	contact := view.TrustCheck{State: unknown(ctx), Name: view.T(ctx, "Last contact"), Text: view.T(ctx, "None since Parley was started.")}
 	if c := look.Contact; c != nil {
-		contact.State, contact.Text, contact.Code = good(ctx), s.when(c.At)+",", c.Method
+		contact.State, contact.Text, contact.Code = good(ctx), s.when(ctx, c.At)+",", c.Method
 		if c.Err != "" {
 			contact.State = amiss(ctx)
 			contact.Lines = []string{c.Err}
@@ -151,14 +151,14 @@ func (s *Site) trustOf(ctx context.Context, a *orchestrator.Agent, look *orchest
 	}
 	out = append(out, by)
 
-	card := view.TrustCheck{State: good(ctx), Name: view.T(ctx, "Card"), Text: view.T(ctx, "As you approved it on %s.", s.date(a.Added))}
+	card := view.TrustCheck{State: good(ctx), Name: view.T(ctx, "Card"), Text: view.T(ctx, "As you approved it on %s.", s.date(ctx, a.Added))}
 	switch {
 	case a.Local:
 		card.Text = view.T(ctx, "It is part of Parley and comes with it.")
 	case a.Changed != nil && a.Changed.Grave:
-		card.State, card.Text = view.State{Class: "is-ask", Icon: "s-ask", Word: view.T(ctx, "Look at it")}, view.T(ctx, "Another is served since %s.", s.when(a.Changed.Seen))
+		card.State, card.Text = view.State{Class: "is-ask", Icon: "s-ask", Word: view.T(ctx, "Look at it")}, view.T(ctx, "Another is served since %s.", s.when(ctx, a.Changed.Seen))
 	case a.Changed != nil:
-		card.Text = view.T(ctx, "Another is served since %s; what matters for calling it is the same.", s.when(a.Changed.Seen))
+		card.Text = view.T(ctx, "Another is served since %s; what matters for calling it is the same.", s.when(ctx, a.Changed.Seen))
 	}
 	return append(out, card)
 }
@@ -169,7 +169,7 @@ func (s *Site) connectionOf(ctx context.Context, look *orchestrator.AgentLook, o
 	switch {
 	case i >= 0:
 		seen := look.Connections[i]
-		c.State, c.Text = good(ctx), view.T(ctx, "%s, with a certificate valid until %s", seen.Version, s.date(seen.Expires))
+		c.State, c.Text = good(ctx), view.T(ctx, "%s, with a certificate valid until %s", seen.Version, s.date(ctx, seen.Expires))
 		c.Lines = []string{view.T(ctx, "for %s, issued by %s", cmp.Or(seen.Subject, strings.Join(seen.Names, ", ")), seen.Issuer)}
 		if left := seen.Expires.Sub(s.now()); left < 14*24*time.Hour {
 			c.Lines = append(c.Lines, view.Tn(ctx, max(0, int(left.Hours()/24)), "It ends in %d day.", "It ends in %d days."))
@@ -218,7 +218,7 @@ func (s *Site) changeOf(ctx context.Context, a *orchestrator.Agent, grants []orc
 	if c == nil {
 		return nil
 	}
-	v := &view.Change{Grave: c.Grave, Since: s.date(a.Added), Hash: c.Hash, Hunks: hunks(orchestrator.DiffCards(a.Card, c.Card)), Raw: pretty(c.JSON)}
+	v := &view.Change{Grave: c.Grave, Since: s.date(ctx, a.Added), Hash: c.Hash, Hunks: hunks(orchestrator.DiffCards(a.Card, c.Card)), Raw: pretty(c.JSON)}
 	for _, o := range c.Origins {
 		if !slices.ContainsFunc(grants, func(g orchestrator.Grant) bool { return g.Origin == o }) {
 			v.Origins = append(v.Origins, o)
@@ -245,14 +245,16 @@ func hunks(all []orchestrator.CardHunk) (out []view.Hunk) {
 }
 
 // date is a day, when is a moment, both as the person's clock has them.
-func (s *Site) date(t time.Time) string { return t.In(s.now().Location()).Format("2 January 2006") }
+func (s *Site) date(ctx context.Context, t time.Time) string {
+	return view.Date(ctx, t.In(s.now().Location()))
+}
 
-func (s *Site) when(t time.Time) string {
+func (s *Site) when(ctx context.Context, t time.Time) string {
 	t, now := t.In(s.now().Location()), s.now()
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return t.Format("15:04:05")
 	}
-	return t.Format("2 January 2006, 15:04")
+	return view.Date(ctx, t) + ", " + view.Clock(t)
 }
 
 // keep does something with an agent and shows it again at a place of its page.

@@ -30,6 +30,7 @@ type window struct {
 	ops    [][]op
 	said   []string
 	reload bool
+	lang   string
 	err    error
 }
 
@@ -99,6 +100,9 @@ func (v *window) cut() {
 func (v *window) close() { v.cut(); v.conn.CloseNow() }
 
 func (v *window) apply(f *frame) {
+	if f.Lang != "" {
+		v.lang = f.Lang
+	}
 	if f.Reload {
 		v.reload = true
 		return

@@ -23,6 +23,7 @@ const (
 	wireFrames = 200 // events of a stream that are shown
 	wireExport = 500 // records that are exported
 	wireKept   = 256 << 10
+	wirePages  = 5 // are read for one page, where most of them are polls
 )
 
 var errNoWire = &fail{http.StatusNotFound, &orchestrator.Fault{
@@ -48,7 +49,7 @@ func wireQuery(q url.Values) orchestrator.WireQuery {
 // wireAddress is the address of a list with some of its parameters changed; "" takes one away.
 func wireAddress(q url.Values, changes ...string) string {
 	out := url.Values{}
-	for _, name := range []string{"way", "agent", "method", "text", "task", "run", "before", "id", "show"} {
+	for _, name := range []string{"way", "agent", "method", "text", "task", "run", "before", "polls", "id", "show"} {
 		if v := q.Get(name); v != "" {
 			out.Set(name, v)
 		}
@@ -76,7 +77,7 @@ func (s *Site) wireBoard(ctx context.Context, _ string, q url.Values) (*board, e
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.wire.WireRecords(ctx, wq)
+	records, full, err := s.wireRecords(ctx, wq)
 	if err != nil {
 		return nil, err
 	}
@@ -93,21 +94,104 @@ func (s *Site) wireBoard(ctx context.Context, _ string, q url.Values) (*board, e
 	}
 	names := s.callers(ctx)
 	rows := &b.sections[0].rows
-	if len(records) == wireShown {
+	if full {
 		b.next = strconv.FormatInt(records[len(records)-1].ID, 10)
 	}
 	// They are recorded when they are over. A person reads them by when they began.
 	slices.SortStableFunc(records, func(a, b *orchestrator.WireRecord) int { return b.At.Compare(a.At) })
-	for _, r := range records {
-		v := s.wireRow(ctx, r, names)
-		v.Href = wireAddress(q, "id", strconv.FormatInt(r.ID, 10), "show", "")
-		*rows = append(*rows, newRow(ctx, "w"+strconv.FormatInt(r.ID, 10), view.WireLine(v)))
+	for _, g := range polled(records, wq, q.Get("polls")) {
+		for _, r := range g.shown {
+			v := s.wireRow(ctx, r, names)
+			v.Href = wireAddress(q, "id", strconv.FormatInt(r.ID, 10), "show", "")
+			*rows = append(*rows, newRow(ctx, "w"+strconv.FormatInt(r.ID, 10), view.WireLine(v)))
+		}
+		if g.task == "" {
+			continue
+		}
+		more := view.WirePolls{ID: "wp" + strconv.FormatInt(g.oldest, 10), N: g.more, Href: wireAddress(q, "polls", g.task, "id", "", "show", "")}
+		if g.more == 0 {
+			more.Href = wireAddress(q, "polls", "", "id", "", "show", "")
+		}
+		*rows = append(*rows, newRow(ctx, more.ID, view.WireMore(more)))
 	}
 	if len(*rows) == 0 {
 		wq.Bare, wq.Limit = false, 0
 		*rows = append(*rows, newRow(ctx, "wire-none", view.WireNone(wq != orchestrator.WireQuery{})))
 	}
 	return b, nil
+}
+
+// wireRecords reads a page of records, and more of them where most are polls that are shown as one; full says that there may
+// be older ones.
+func (s *Site) wireRecords(ctx context.Context, wq orchestrator.WireQuery) (all []*orchestrator.WireRecord, full bool, err error) {
+	for range wirePages {
+		records, err := s.wire.WireRecords(ctx, wq)
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, records...)
+		if full = len(records) == wireShown; !full {
+			break
+		}
+		lines := 0
+		for _, g := range polled(all, wq, "") {
+			lines += len(g.shown)
+		}
+		if 2*lines >= wireShown {
+			break
+		}
+		wq.Before = all[len(all)-1].ID
+	}
+	return all, full, nil
+}
+
+// polls are records that are shown together: one by itself, or the polls of a task that waits, of which one is shown.
+type polls struct {
+	shown  []*orchestrator.WireRecord
+	task   string // whose they are; "" = one record
+	more   int    // that are not shown
+	oldest int64
+}
+
+// polled puts our own questions how a task stands together, as long as nothing else of the task is between them. Where
+// somebody looks for certain records nothing is, and those of the task open are all shown.
+func polled(records []*orchestrator.WireRecord, wq orchestrator.WireQuery, open string) []*polls {
+	var out []*polls
+	last := map[string]*polls{} // the group of a task, while only polls of it followed
+	for _, r := range records {
+		key := r.Peer + "\n" + r.TaskID
+		if !isPoll(r) || wq.TaskID != "" || wq.Method != "" || wq.Text != "" || wq.Failed {
+			delete(last, key)
+			out = append(out, &polls{shown: []*orchestrator.WireRecord{r}})
+			continue
+		}
+		g := last[key]
+		if g == nil {
+			g = &polls{shown: []*orchestrator.WireRecord{r}}
+			last[key] = g
+			out = append(out, g)
+			continue
+		}
+		g.task, g.oldest = r.TaskID, r.ID
+		if r.TaskID == open {
+			g.shown = append(g.shown, r)
+		} else {
+			g.more++
+		}
+	}
+	return out
+}
+
+// isPoll reports whether we asked an agent how a task stands, and were told.
+func isPoll(r *orchestrator.WireRecord) bool {
+	if r.Inbound || r.TaskID == "" || r.Err != "" || r.Status < 200 || r.Status >= 300 {
+		return false
+	}
+	switch r.Method {
+	case "GetTask", "tasks/get", "GET /tasks/{id}":
+		return true
+	}
+	return false
 }
 
 // callers are the names of those who call us, by their principal.

@@ -52,7 +52,7 @@ func (s *Site) workflowsBoard(ctx context.Context, id string, _ url.Values) (*bo
 		check := s.opts.Library.Check(ctx, w.Source)
 		v := view.WorkflowItem{ID: w.ID, Name: cmp.Or(w.Name, w.ID), Text: w.Description, Steps: len(check.Nodes), Exposed: w.Exposed}
 		if len(check.Problems) > 0 {
-			v.Problem = check.Problems[0].What
+			v.Problem = strings.ReplaceAll(view.Tv(ctx, check.Problems[0].What), "`", "")
 		}
 		if runs, err := s.opts.Library.Runs(ctx, w.ID, "", 1); err == nil && len(runs) > 0 {
 			last := s.workflowRun(ctx, runs[0])

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -208,7 +209,7 @@ type ranWorkflow struct {
 func (w *watcher) ended(plan *orchestrator.Plan, state a2a.TaskState, fault *orchestrator.Fault, asks []*app.AskInfo) error {
 	out := ranWorkflow{Run: w.run, State: state, Asks: asks, Fault: fault, Outputs: map[string]json.RawMessage{}, Steps: []orchestrator.PlanNode{}}
 	if plan != nil {
-		out.Steps = append(out.Steps, plan.Nodes...)
+		out.Steps = append(out.Steps, whole(plan.Nodes)...)
 		if plan.Outputs != nil {
 			out.Outputs = plan.Outputs
 		}
@@ -233,6 +234,33 @@ func (w *watcher) ended(plan *orchestrator.Plan, state a2a.TaskState, fault *orc
 		return out.Fault
 	}
 	return fmt.Errorf("the workflow ended: %s", plainState(state))
+}
+
+// whole returns steps whose artifacts have the parts that their agents meant: a text that came in chunks is stored as it
+// came, and is one part.
+func whole(steps []orchestrator.PlanNode) []orchestrator.PlanNode {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		calls := slices.Clone(steps[i].Calls)
+		for j := range calls {
+			arts := slices.Clone(calls[j].Artifacts)
+			for k := range arts {
+				var parts []orchestrator.PartInfo
+				for _, p := range arts[k].Parts {
+					last := len(parts) - 1
+					if p.Kind == "text" && p.Filename == "" && last >= 0 && parts[last].Kind == "text" && parts[last].Filename == "" && parts[last].MediaType == p.MediaType {
+						parts[last].Size += p.Size
+						continue
+					}
+					parts = append(parts, p)
+				}
+				arts[k].Parts = parts
+			}
+			calls[j].Artifacts = arts
+		}
+		steps[i].Calls = calls
+	}
+	return steps
 }
 
 // printOutputs prints what a run gave: one output of text as it is, several with their names, and where the file names none

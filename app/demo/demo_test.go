@@ -386,19 +386,23 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	base := serveDemo(t, Options{})
 	tk := task(t, base+"/files", "SendMessage", parts(`[{"raw":"aGk=","filename":"a.txt","mediaType":"text/plain"}]`, ""))
-	if len(tk.Artifacts) != 9 || !bytes.Contains(tk.Artifacts[0].Parts[0].Data, []byte(`"bytes":2`)) {
+	if len(tk.Artifacts) != 1+len(sampleTypes) || !bytes.Contains(tk.Artifacts[0].Parts[0].Data, []byte(`"bytes":2`)) {
 		t.Fatalf("artifacts: %+v", tk.Artifacts)
 	}
 	for i, s := range sampleTypes {
-		raw, link := tk.Artifacts[1+2*i].Parts[0], tk.Artifacts[2+2*i].Parts[0]
-		res, err := http.Get(link.URL)
+		part := tk.Artifacts[1+i].Parts[0]
+		address := base + "/files/samples/" + s.name
+		if s.linked != (part.URL != "") || s.linked && part.URL != address || part.MediaType != s.mediaType || part.Filename != s.name {
+			t.Errorf("%s came as %+v", s.name, part)
+		}
+		res, err := http.Get(address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, _ := io.ReadAll(res.Body)
 		res.Body.Close()
-		if !bytes.Equal(b, raw.Raw) || !strings.HasPrefix(res.Header.Get("Content-Type"), s.mediaType) || raw.MediaType != s.mediaType {
-			t.Errorf("%s: %d bytes as %s, %d by address as %s", s.name, len(raw.Raw), raw.MediaType, len(b), res.Header.Get("Content-Type"))
+		if !s.linked && !bytes.Equal(b, part.Raw) || len(b) == 0 || !strings.HasPrefix(res.Header.Get("Content-Type"), s.mediaType) {
+			t.Errorf("%s: %d bytes, %d by address as %s", s.name, len(part.Raw), len(b), res.Header.Get("Content-Type"))
 		}
 	}
 }

@@ -12,22 +12,25 @@ import (
 	"parley/a2aserver"
 )
 
-// files takes files and says what it got, and sends files of four types back: within the answer, and as addresses of
+// files takes files and says what it got, and sends files of four types back: some within the answer, some as addresses of
 // this server.
 type files struct{ root string }
 
 //go:embed samples
 var samples embed.FS
 
-var sampleTypes = []struct{ name, mediaType string }{
-	{"chart.png", "image/png"}, {"figures.csv", "text/csv"}, {"report.pdf", "application/pdf"}, {"figures.json", "application/json"},
+var sampleTypes = []struct {
+	name, mediaType string
+	linked          bool // sent as an address
+}{
+	{"chart.png", "image/png", false}, {"figures.csv", "text/csv", false}, {"report.pdf", "application/pdf", true}, {"figures.json", "application/json", false},
 }
 
 func newFiles(root string) *agent {
 	f := files{root}
 	return &agent{name: "files", exec: f, routes: f.routes, card: a2a.AgentCard{
 		Name:               "Files",
-		Description:        "Takes files of any kind and lists them; sends back a picture, a table, a PDF and JSON, by bytes and by address.",
+		Description:        "Takes files of any kind and lists them; sends back a picture, a table and JSON, and the address of a PDF.",
 		DefaultInputModes:  []string{"*/*"},
 		DefaultOutputModes: []string{"image/png", "text/csv", "application/pdf", "application/json"},
 		Skills: []a2a.AgentSkill{{
@@ -44,10 +47,12 @@ func (f files) Execute(_ context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Event
 			return
 		}
 		for _, s := range sampleTypes {
-			b, _ := samples.ReadFile("samples/" + s.name) // embedded: it is there
-			raw := a2a.Part{Kind: a2a.PartRaw, Raw: b, Filename: s.name, MediaType: s.mediaType}
-			link := a2a.Part{Kind: a2a.PartURL, URL: f.root + "files/samples/" + s.name, Filename: s.name, MediaType: s.mediaType}
-			if !yield(artifact(s.name, raw), nil) || !yield(artifact(s.name+" (by address)", link), nil) {
+			part := a2a.Part{Kind: a2a.PartURL, URL: f.root + "files/samples/" + s.name, Filename: s.name, MediaType: s.mediaType}
+			if !s.linked {
+				b, _ := samples.ReadFile("samples/" + s.name) // embedded: it is there
+				part = a2a.Part{Kind: a2a.PartRaw, Raw: b, Filename: s.name, MediaType: s.mediaType}
+			}
+			if !yield(artifact(s.name, part), nil) {
 				return
 			}
 		}

@@ -4,7 +4,7 @@ import { apply, byId, type Op } from "./dom";
 import { board } from "./board";
 import { heard, scroller } from "./page";
 
-interface Frame { room?: string; seq?: number; last?: number; reload?: boolean; ops: Op[] }
+interface Frame { room?: string; seq?: number; last?: number; reload?: boolean; lang?: string; ops: Op[] }
 
 const waits = [200, 500, 1000, 2000, 4000, 8000];
 
@@ -31,7 +31,7 @@ export function live(): void {
 	}
 
 	function take(f: Frame): void {
-		if (f.reload) return location.reload();
+		if (f.reload || f.lang && f.lang !== document.documentElement.lang && !typing()) return location.reload();
 		if (f.room !== undefined) at.room = f.room;
 		if (f.seq !== undefined) at.seq = f.seq;
 		if (f.last) at.last = f.last;
@@ -67,6 +67,12 @@ export function live(): void {
 	addEventListener("pagehide", () => { const ws = socket; socket = undefined; ws?.close(); });
 	document.addEventListener("visibilitychange", () => !document.hidden && open());
 	open();
+}
+
+/** typing tells whether a reload would lose what somebody is writing. A draft is kept by itself. */
+function typing(): boolean {
+	const at = document.activeElement;
+	return (at instanceof HTMLTextAreaElement || at instanceof HTMLInputElement) && at.id !== "say" && at.value !== at.defaultValue;
 }
 
 function show(state: string, word: string): void {

@@ -14,6 +14,13 @@ export const scroller = {
 	toEnd(): void {
 		if (this.el) this.el.scrollTop = this.el.scrollHeight;
 	},
+	/** jump goes to the newest message, and stays there: what was never in view turns out taller once it is. */
+	jump(): void {
+		const newest = document.querySelector<HTMLAnchorElement>("a.newer");
+		if (newest) return location.assign(newest.href);
+		this.follows = true;
+		this.toEnd();
+	},
 	keep(change: () => void): void {
 		const s = this.el;
 		if (!s || !byId("open")) return change();
@@ -22,7 +29,10 @@ export const scroller = {
 		change();
 		const pill = byId("newer")!;
 		if (stick) this.toEnd();
-		else if (byId("transcript")!.scrollHeight > height) pill.hidden = false;
+		else if (byId("transcript")!.scrollHeight > height) {
+			pill.hidden = false;
+			pill.textContent = pill.dataset.new!;
+		}
 	},
 };
 
@@ -33,15 +43,19 @@ export function page(): void {
 		target ? target.scrollIntoView({ block: "center" }) : scroller.toEnd();
 		scroller.follows = scroller.atEnd();
 		s.addEventListener("scroll", () => {
-			if (scroller.atEnd()) byId("newer")!.hidden = scroller.follows = true;
-			else if (s.scrollTop < scroller.top) scroller.follows = false;
+			const pill = byId("newer")!;
+			if (scroller.atEnd()) {
+				pill.hidden = scroller.follows = true;
+				pill.textContent = pill.dataset.far!;
+			} else if (s.scrollTop < scroller.top) scroller.follows = false;
+			if (!scroller.follows && s.scrollHeight - s.scrollTop > 2.5 * s.clientHeight && !document.querySelector("a.newer")) pill.hidden = false;
 			scroller.top = s.scrollTop;
 			if (s.scrollTop < 600) void earlier();
 		}, { passive: true });
 		const grown = new ResizeObserver(() => scroller.follows && scroller.toEnd());
 		grown.observe(s);
 		grown.observe(byId("transcript")!);
-		byId("newer")!.addEventListener("click", () => scroller.toEnd());
+		byId("newer")!.addEventListener("click", () => scroller.jump());
 	}
 	document.addEventListener("click", clicked);
 	document.addEventListener("keydown", pressed);
@@ -139,6 +153,12 @@ export function titled(title: string): void {
 
 function pressed(e: KeyboardEvent): void {
 	if (e.key === "Escape") byId("side")!.removeAttribute("data-open");
+	const at = e.target as HTMLElement;
+	const writing = at.closest("select, dialog, [contenteditable]") || at.matches("input, textarea") && (at.id !== "say" || (at as HTMLTextAreaElement).value);
+	if (e.key === "End" && !e.shiftKey && !e.altKey && !writing && byId("open")) {
+		e.preventDefault();
+		scroller.jump();
+	}
 }
 
 function changed(e: Event): void {

@@ -7,6 +7,7 @@ export function workflow(): void {
 	const text = byId("source") as HTMLTextAreaElement | null;
 	const form = text?.form;
 	if (!text || !form?.dataset.check) return;
+	numbered(text);
 	let timer = 0;
 	let asked = 0;
 	text.addEventListener("input", () => {
@@ -34,4 +35,20 @@ export function workflow(): void {
 		text.setSelectionRange(at, at);
 		text.scrollTop = Math.max(0, before.length * parseFloat(getComputedStyle(text).lineHeight) - text.clientHeight / 2);
 	});
+}
+
+/** numbered shows the number of each line beside the file, and has them go along with it. */
+function numbered(text: HTMLTextAreaElement): void {
+	const beside = byId("source-lines");
+	if (!beside) return;
+	let lines = 0;
+	const draw = () => {
+		const n = text.value.split("\n").length;
+		if (n !== lines) beside.textContent = Array.from({ length: (lines = n) }, (_, i) => i + 1).join("\n") + "\n";
+		beside.scrollTop = text.scrollTop;
+	};
+	beside.hidden = false;
+	text.addEventListener("input", draw);
+	text.addEventListener("scroll", draw, { passive: true });
+	draw();
 }

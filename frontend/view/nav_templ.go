@@ -343,11 +343,11 @@ func tabbar(s Side) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tab("/tasks", "i-tasks", T(ctx, "Tasks"), s.Section == "tasks", -1).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tab("/workflows", "i-flow", T(ctx, "Workflows"), s.Section == "workflows", -1).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = tab("/wire", "i-wire", T(ctx, "Wire"), s.Section == "wire", -1).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = tab("#side", "i-menu", T(ctx, "More"), s.Section == "tasks" || s.Section == "wire" || s.Section == "my-agent" || s.Section == "settings", -1).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -203,7 +203,12 @@ func Day(ctx context.Context, t, now time.Time) string {
 	if t.Year() == now.Year() {
 		return T(ctx, "%s, %d %s", Tv(ctx, weekdays[t.Weekday()]), t.Day(), month)
 	}
-	return T(ctx, "%d %s %d", t.Day(), month, t.Year())
+	return Date(ctx, t)
+}
+
+// Date is a day of any year.
+func Date(ctx context.Context, t time.Time) string {
+	return T(ctx, "%d %s %d", t.Day(), Tv(ctx, months[t.Month()-1]), t.Year())
 }
 
 var weekdays = [...]string{
