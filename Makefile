@@ -56,10 +56,11 @@ bench-history: ## seed MESSAGES (1,000,000) messages and measure the pages of a 
 crash: ## CYCLES (200) times kill -9 under load, then compare with what was acknowledged
 	go test -count=1 -timeout=40m -v -run TestCrash ./app/crashtest -cycles $(CYCLES)
 
+# Most of these tests wait for others most of the time: more of them at once than there are processors.
 cluster-test: tools temporal-server ## vet and test the module cluster, against a real PostgreSQL and a real Temporal
 	@build/deps.sh postgres
 	cd cluster && go vet ./... && ../bin/tools/staticcheck ./...
-	cd cluster && PARLEY_CLUSTER_TESTS=all $(TEST) ./...
+	cd cluster && PARLEY_CLUSTER_TESTS=all $(TEST) -timeout=30m -parallel=6 ./...
 
 temporal-server: bin/tools/temporal-server ## build the Temporal server of the tests from its module: some minutes, once
 
@@ -96,7 +97,7 @@ pictures: build ## take the pictures of the README from the real program
 	@build/pictures.sh bin/parley bin/parley-window docs/img
 
 golden: ## rewrite the golden files and show what changed
-	go test $$(grep -rl --include='*_test.go' 'Bool("update"' . | grep -v '^./interop/' | xargs -n1 dirname | sort -u) -update
+	go test $$(grep -rl --include='*_test.go' 'Bool("update"' . | grep -v -e '^./interop/' -e '^./cluster/' | xargs -n1 dirname | sort -u) -update
 	@git --no-pager diff --stat
 
 gen: ## write the generated files: templ, and what esbuild makes of frontend/src

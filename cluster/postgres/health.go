@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley/a2a"
@@ -118,8 +119,13 @@ func (w *writer) probe() {
 	defer cancel()
 	err := w.connect(ctx)
 	if err == nil {
-		_, err = w.c.Exec(ctx, `INSERT INTO counters (name, value) VALUES ('trial', 1)
-			ON CONFLICT (name) DO UPDATE SET value = counters.value + 1`)
+		// It is one's turn as for any other write, but those who are refused meanwhile are not to wait for that.
+		waiting, cancel := context.WithTimeout(ctx, probeEvery)
+		defer cancel()
+		var b pgx.Batch
+		b.Queue(turn)
+		b.Queue(`INSERT INTO counters (name, value) VALUES ('trial', 1) ON CONFLICT (name) DO UPDATE SET value = counters.value + 1`)
+		err = w.c.SendBatch(waiting, &b).Close()
 	}
 	if err != nil {
 		w.drop()

@@ -25,7 +25,7 @@ import (
 	"parley/orchestrator/local"
 )
 
-var update = flag.Bool("update", false, "record the histories of testdata anew; only for what is recorded there for the first time")
+var update = flag.Bool("update", false, "record the histories that testdata does not have")
 
 // scripted leaves each run as it is told, one rest after the other; the last rest again and again.
 type scripted struct {
@@ -125,7 +125,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A change that breaks open runs is seen: here a workflow that sleeps first.
+// A change that breaks open runs, or the backstop, is seen: here workflows that sleep first.
 func TestReplayBroken(t *testing.T) {
 	r := worker.NewWorkflowReplayer()
 	w := &workflows{(&Options{}).defaults()}
@@ -135,13 +135,21 @@ func TestReplayBroken(t *testing.T) {
 		}
 		return w.run(ctx, run)
 	}, workflow.RegisterOptions{Name: runWorkflow})
-	if err := r.ReplayWorkflowHistoryFromJSONFile(Log(nil), "testdata/run.json"); err == nil {
-		t.Error("a workflow that asks for something else replays")
+	r.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		if err := workflow.Sleep(ctx, time.Second); err != nil {
+			return err
+		}
+		return w.backstop(ctx)
+	}, workflow.RegisterOptions{Name: backstopWorkflow})
+	for _, f := range []string{"testdata/run.json", "testdata/backstop.json"} {
+		if err := r.ReplayWorkflowHistoryFromJSONFile(Log(nil), f); err == nil {
+			t.Errorf("%s: a workflow that asks for something else replays", f)
+		}
 	}
 }
 
-// record writes the history of a run that saw all there is: a time to wait for, a claim by somebody else, an error, a wake
-// by a signal, and its end.
+// record writes the histories that are not there yet: of a run that saw all there is (a time to wait for, a claim by
+// somebody else, an error, a wake by a signal, and its end), and of the backstop, which has begun to look.
 func record(t *testing.T) {
 	s := &scripted{told: make(chan int), rests: []func() (local.Rest, error){
 		func() (local.Rest, error) { return local.Rest{Wake: time.Now().Add(100 * time.Millisecond)}, nil },
@@ -165,12 +173,18 @@ func record(t *testing.T) {
 	if err := c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	b, err := protojson.MarshalOptions{Multiline: true}.Marshal(history(t, c, id, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("testdata/run.json", append(b, '\n'), 0o644); err != nil {
-		t.Fatal(err)
+	for name, id := range map[string]string{"run": id, "backstop": "parley/backstop"} {
+		f := "testdata/" + name + ".json"
+		if _, err := os.Stat(f); err == nil {
+			continue
+		}
+		b, err := protojson.MarshalOptions{Multiline: true}.Marshal(history(t, c, id, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f, append(b, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
