@@ -315,7 +315,7 @@ func (d *Driver) recounted(principal string) error {
 	}
 	running, interrupted, err := d.shared.OpenCount(d.ctx, principal)
 	if err != nil {
-		return err
+		return cmp.Or(d.closed(), err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

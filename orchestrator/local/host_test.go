@@ -120,3 +120,36 @@ func TestWakeAfterCommit(t *testing.T) {
 		t.Errorf("a run that is not there is carried to %+v, %v", rest, err)
 	}
 }
+
+// sharing is a store that several processes share.
+type sharing interface {
+	orchestrator.Store
+	orchestrator.Shared
+}
+
+// prompt is one that counts for nobody who has gone.
+type prompt struct{ sharing }
+
+func (p prompt) OpenCount(ctx context.Context, principal string) (running, interrupted int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, 0, err
+	}
+	return p.sharing.OpenCount(ctx, principal)
+}
+
+// Who says something to a driver that is closed hears that, also when it would have to count first.
+func TestClosedWithHost(t *testing.T) {
+	t.Parallel()
+	store, agents := prompt{orchestratortest.Share(orchestratortest.NewMemoryStore()).(sharing)}, orchestratortest.NewAgents()
+	_, row := agents.Add("agent-1", func(x *orchestratortest.Turn) { x.Status(a2a.TaskStateCompleted) })
+	if err := store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{row}}); err != nil {
+		t.Fatal(err)
+	}
+	d := hosted(store, agents, &counter{store: store, t: t})
+	if err := d.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Say(t.Context(), &orchestrator.Say{To: "agent-1", Text: "hi"}); a2a.KindOf(err) != a2a.KindUnavailable {
+		t.Errorf("after closing: %v", err)
+	}
+}

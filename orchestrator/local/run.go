@@ -83,8 +83,8 @@ func (d *Driver) newRun(id string) *run {
 
 // broken returns why the run in memory can no longer be used.
 func (r *run) broken() error {
-	if r.d.ctx.Err() != nil {
-		return &a2a.Error{Kind: a2a.KindUnavailable, Message: "Parley is shutting down"}
+	if err := r.d.closed(); err != nil {
+		return err
 	}
 	if r.ctx.Err() != nil {
 		err := context.Cause(r.ctx)
@@ -92,6 +92,14 @@ func (r *run) broken() error {
 			return err
 		}
 		return &a2a.Error{Kind: a2a.KindUnavailable, Message: "this could not be stored", Err: err}
+	}
+	return nil
+}
+
+// closed returns the error for whoever wants something of a driver that does nothing any more.
+func (d *Driver) closed() error {
+	if d.ctx.Err() != nil {
+		return &a2a.Error{Kind: a2a.KindUnavailable, Message: "Parley is shutting down"}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,9 @@ var (
 
 // as says which program this one plays when the tests start it: the cluster's, or the one for one machine.
 const as = "PARLEY_TEST_AS"
+
+// built names a parley-cluster to start instead, which was built as people have it: to measure, not to test.
+const built = "PARLEY_CLUSTER_PROGRAM"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(as) {
@@ -110,10 +114,11 @@ func (w *world) must(err error) {
 }
 
 func (w *world) command(program, data string, args ...string) *exec.Cmd {
+	path := os.Args[0]
 	if program == "cluster" {
-		args = append(args, w.flags...)
+		path, args = cmp.Or(os.Getenv(built), path), append(args, w.flags...)
 	}
-	cmd := exec.CommandContext(w.ctx, os.Args[0], append(args, "--data", filepath.Join(w.dir, data))...)
+	cmd := exec.CommandContext(w.ctx, path, append(args, "--data", filepath.Join(w.dir, data))...)
 	cmd.Env = append(os.Environ(), as+"="+program, "PARLEY_PASSPHRASE=open sesame")
 	if args[0] == "serve" { // a worker lets nobody in, and carries on what the token's holder began all the same
 		cmd.Env = append(cmd.Env, "PARLEY_A2A_TOKEN="+token)
