@@ -33,7 +33,7 @@ const (
 // Main runs the program with args (without the program's name) and returns its exit code. The first end of ctx asks a
 // server to drain. A program that is built with more than this one brings an Edition.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, editions ...*Edition) int {
-	e := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	e := &env{stdin: stdin, stdout: onScreen(stdout), stderr: onScreen(stderr)}
 	if len(editions) > 0 {
 		e.edition = editions[0]
 	}
@@ -224,6 +224,9 @@ func (e *env) versionCmd() *cobra.Command {
 
 // terminal reports whether w is one.
 func terminal(w any) bool {
+	if s, ok := w.(*screen); ok {
+		w = s.to
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

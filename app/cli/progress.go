@@ -71,7 +71,11 @@ func (p *progress) draw() {
 	if !p.live() || p.paused {
 		return
 	}
+	out := p.out
 	var b strings.Builder
+	if s, ok := out.(*screen); ok { // which obeys us alone
+		out = s.to
+	}
 	if p.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
 	}
@@ -79,10 +83,10 @@ func (p *progress) draw() {
 		if utf8.RuneCountInString(line) > p.width-1 {
 			line = string([]rune(line)[:p.width-2]) + "…"
 		}
-		b.WriteString("\r\x1b[2K" + line + "\n")
+		b.WriteString("\r\x1b[2K" + strings.Map(shown, line) + "\n")
 	}
 	p.drawn = len(p.plan.Nodes)
-	_, _ = io.WriteString(p.out, b.String())
+	_, _ = io.WriteString(out, b.String())
 }
 
 // pause leaves what is drawn, so that something can be written below it; resume begins anew there.
