@@ -31,6 +31,12 @@ const policyHeader = "default-src 'none'; script-src 'self'; style-src 'self'; i
 // browser starts a Chromium for a test and returns its context.
 func browser(t *testing.T) context.Context {
 	t.Helper()
+	return browserFor(t, 90*time.Second)
+}
+
+// browserFor is browser for a test that takes so long at most.
+func browserFor(t *testing.T, most time.Duration) context.Context {
+	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if p, err := exec.LookPath(name); err == nil {
@@ -50,7 +56,7 @@ func browser(t *testing.T) context.Context {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))...)
 	t.Cleanup(cancel)
-	ctx, cancel := context.WithTimeout(actx, 90*time.Second)
+	ctx, cancel := context.WithTimeout(actx, most)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -3,12 +3,10 @@ package frontend
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"parley/a2a"
@@ -206,60 +204,4 @@ func TestE2EWire(t *testing.T) {
 		t.Errorf("sent: %v", l.replayed)
 	}
 	a.quiet()
-}
-
-// axePages are all pages there are, in the states worth looking at.
-var axePages = []string{
-	"/", "/c/c1", "/agents", "/agents/atlas", "/connect", "/search?q=Hello", "/settings", "/inbox", "/inbox?ask=q0", "/inbox?view=answered",
-	"/inbox?view=muted", "/tasks", "/tasks?caller=nobody", "/tasks/r1", "/tasks/at/atlas", "/tasks/at/atlas/far", "/wire", "/wire?text=nowhere",
-	"/wire?id=1", "/wire?id=1&show=raw", "/wire?id=1&show=headers", "/nowhere",
-}
-
-// axe finds nothing serious on any page, by day and by night, wide and narrow.
-func TestE2EAccessible(t *testing.T) {
-	for _, as := range []struct {
-		theme string
-		width int64
-	}{{"light", 1440}, {"dark", 1440}, {"light", 390}} {
-		t.Run(fmt.Sprint(as.theme, "-", as.width), func(t *testing.T) { accessible(t, as.theme, as.width) })
-	}
-}
-
-func accessible(t *testing.T, theme string, width int64) {
-	axe, err := os.ReadFile("testdata/axe/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := guarded(t)
-	inspected(w.world)
-	w.write(&orchestrator.Batch{Items: []*orchestrator.Item{
-		{ConversationID: "c1", Kind: orchestrator.ItemUser, Text: "Hello", At: clock},
-		{ConversationID: "c1", Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "# Hi\n\nSome `code` and [a link](https://atlas.example).\n\n| a | b |\n|---|---|\n| 1 | 2 |", At: clock},
-	}})
-	a := w.tab(browser(t))
-	check := func(what string) (found []string) {
-		js[any](a, string(axe)+";0")
-		js[any](a, `(axe.run(document, {resultTypes: ['violations']}).then(r => window.found = JSON.stringify(r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + n.html.slice(0, 160) + ' ' + n.failureSummary.slice(0, 200)).join(' | ')))), 0)`)
-		a.until("window.found")
-		if err := json.Unmarshal([]byte(js[string](a, "window.found")), &found); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		return found
-	}
-	a.do(chromedp.Navigate(w.srv.URL + "/settings"))
-	js[any](a, "(document.querySelector('main').append(document.createElement('button')), 0)")
-	if len(check("a button without a name")) == 0 {
-		t.Fatal("axe finds nothing wrong with a button that has no name")
-	}
-	a.do(chromedp.EmulateViewport(width, 900))
-	if _, err := chromedp.Call(a.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}); err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range axePages {
-		a.do(chromedp.Navigate(w.srv.URL + page))
-		a.until("document.querySelector('#live-word').textContent === 'Live'")
-		for _, f := range check(page) {
-			t.Errorf("%s: %s", page, f)
-		}
-	}
 }

@@ -16,7 +16,6 @@ export function chat(): void {
 	});
 	document.addEventListener("keydown", (e) => {
 		const box = e.target as HTMLTextAreaElement;
-		if (e.key === "Escape") all<HTMLDetailsElement>("details.menu[open]").forEach((m) => (m.open = false));
 		if (e.key !== "ArrowUp" || box.id !== "say" || box.value || e.isComposing) return;
 		const mine = all<HTMLAnchorElement>("#items .mine a[href*='edit=']").pop();
 		if (mine) { e.preventDefault(); location.assign(mine.href); }

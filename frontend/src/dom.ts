@@ -22,6 +22,12 @@ export function all<T extends Element>(selector: string, root: ParentNode = docu
 	return [...root.querySelectorAll<T>(selector)];
 }
 
+/** focus also reaches what was only just put in: WebKit types into no part of a date that was not laid out before. */
+export function focus(el: HTMLElement | null | undefined, options?: FocusOptions): void {
+	el?.getBoundingClientRect();
+	el?.focus(options);
+}
+
 /** apply makes the changes of a frame, in order. Focus inside something replaced goes to its successor. */
 export function apply(ops: Op[]): void {
 	const focused = document.activeElement;
@@ -44,7 +50,7 @@ export function apply(ops: Op[]): void {
 		}
 	}
 	if (ops.some(([, id]) => id === "items")) days();
-	if (key && !document.contains(focused)) document.querySelector<HTMLElement>(key)?.focus({ preventScroll: true });
+	if (key && !document.contains(focused)) focus(document.querySelector<HTMLElement>(key), { preventScroll: true });
 	const here = document.body.dataset.conversation;
 	if (here) document.querySelector(`#chats a[href="/c/${CSS.escape(here)}"]`)?.setAttribute("aria-current", "page");
 	document.dispatchEvent(new Event("parley:changed"));

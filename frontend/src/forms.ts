@@ -1,6 +1,6 @@
 // Plain forms, sent without leaving the page. What they cause arrives over the socket, in every window.
 import { t } from "./words";
-import { fragment, say } from "./dom";
+import { focus, fragment, say } from "./dom";
 
 export function forms(): void {
 	document.addEventListener("submit", (e) => {
@@ -32,7 +32,7 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 		if (r.headers.get("Parley-Replace")) {
 			form.replaceWith(fragment(html));
 			const wrong = document.querySelector<HTMLInputElement>('[aria-invalid="true"]');
-			wrong?.focus();
+			focus(wrong);
 			if (wrong?.type === "text") wrong.setSelectionRange(wrong.value.length, wrong.value.length);
 			return;
 		}

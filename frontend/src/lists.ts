@@ -74,7 +74,8 @@ function pressed(e: KeyboardEvent): void {
 		return;
 	}
 	const link = document.querySelector<HTMLAnchorElement>("a[data-panel-close]");
-	if (link) close(link);
+	if (link) return close(link);
+	(e.target as HTMLElement).closest?.(".panel")?.querySelector<HTMLElement>("a[data-leave]")?.click();
 }
 
 /** beside shows what a link leads to beside the list, which stays as it is. */

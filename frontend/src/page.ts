@@ -59,6 +59,7 @@ export function page(): void {
 	}
 	document.addEventListener("click", clicked);
 	document.addEventListener("keydown", pressed);
+	document.addEventListener("focusin", left);
 	document.addEventListener("change", changed);
 	document.addEventListener("toggle", framed, true);
 	all<HTMLSelectElement>("[data-kind]").forEach(kinds);
@@ -117,10 +118,12 @@ function clicked(e: MouseEvent): void {
 	let el: HTMLElement | null;
 	if ((el = has("[data-copy]"))) void copy(el);
 	else if ((el = has("[data-earlier]"))) { e.preventDefault(); void earlier(); }
-	else if ((el = has("[data-open]"))) (byId(el.dataset.open!) as HTMLDialogElement | null)?.showModal();
+	else if ((el = has("button[data-open]"))) show(byId(el.dataset.open!) as HTMLDialogElement | null, el);
 	else if ((el = has("[data-dismiss]"))) el.closest("dialog")?.close();
 	else if ((el = has('a[href="#side"]'))) { e.preventDefault(); side.toggleAttribute("data-open", true); side.querySelector<HTMLElement>("a")?.focus(); }
-	else if (has("[data-close-side]") || (side.hasAttribute("data-open") && !has("#side"))) side.removeAttribute("data-open");
+	else if (has(".skip")) { e.preventDefault(); byId("main")!.focus(); }
+	else if (has("[data-close-side]")) shut();
+	else if (side.hasAttribute("data-open") && !has("#side")) side.removeAttribute("data-open");
 	else if ((el = has("dialog")) && el === at) (el as HTMLDialogElement).close();
 	else if (has("[data-close]")) { e.preventDefault(); history.length > 1 ? history.back() : window.close(); }
 	else if (native && (el = has("a[download]"))) {
@@ -151,14 +154,34 @@ export function titled(title: string): void {
 	if (native) tell("/title", { title });
 }
 
+/** show opens a dialog. When it closes the focus is where it was, or on the menu that the dialog was chosen from. */
+function show(dialog: HTMLDialogElement | null, from: HTMLElement): void {
+	const was = document.activeElement as HTMLElement | null;
+	const back = was?.closest("details.menu")?.querySelector("summary") ?? (was === document.body ? from : was);
+	dialog?.addEventListener("close", () => back?.focus(), { once: true });
+	dialog?.showModal();
+}
+
+/** shut closes the side bar where it lies over the page; the focus goes back to what opened it. */
+function shut(): void {
+	byId("side")!.removeAttribute("data-open");
+	document.querySelector<HTMLElement>('a[href="#side"]')?.focus();
+}
+
 function pressed(e: KeyboardEvent): void {
-	if (e.key === "Escape") byId("side")!.removeAttribute("data-open");
+	if (e.key === "Escape" && byId("side")!.hasAttribute("data-open")) shut();
 	const at = e.target as HTMLElement;
 	const writing = at.closest("select, dialog, [contenteditable]") || at.matches("input, textarea") && (at.id !== "say" || (at as HTMLTextAreaElement).value);
 	if (e.key === "End" && !e.shiftKey && !e.altKey && !writing && byId("open")) {
 		e.preventDefault();
 		scroller.jump();
 	}
+}
+
+/** left closes the side bar when the focus goes on to what it hides. */
+function left(e: FocusEvent): void {
+	const side = byId("side")!;
+	if (!side.contains(e.target as Node)) side.removeAttribute("data-open");
 }
 
 function changed(e: Event): void {
