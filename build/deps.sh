@@ -17,6 +17,10 @@ browser() {
 	command_needs fc-list fontconfig
 	font_needs :lang=ja fonts-noto-cjk
 	font_needs :lang=en fonts-dejavu-core
+	if [ -n "${CI:-}" ]; then # elsewhere the journeys in WebKit are left out without them
+		command_needs WebKitWebDriver webkit2gtk-driver
+		command_needs Xvfb xvfb
+	fi
 }
 
 window() {

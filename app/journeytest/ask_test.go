@@ -6,8 +6,8 @@ import (
 )
 
 // An address that somebody sent is pasted, the card is read, approved, and its first example is tried.
-func TestJourneyConnect(t *testing.T) {
-	_, w := begin(t)
+func journeyConnect(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	other := run(t, "demo", "--addr", "127.0.0.1:0", "--data", t.TempDir())
 	w.press("Connect an agent")
 	w.write("Agent address", strings.TrimPrefix(other.fields["a2a"], "http://")+"writer")
@@ -24,7 +24,7 @@ func TestJourneyConnect(t *testing.T) {
 	w.open(js[string](w, "[...document.querySelectorAll('main a[href^=\"/agents/\"]')].find(a => /writer-|writer.+/.test(a.pathname.slice(8)))?.href"))
 	w.press("Write about bees on city roofs")
 	w.until("document.querySelector('#say')?.value === 'Write about bees on city roofs'")
-	w.key("\r")
+	w.types("\r")
 	w.ended()
 	w.shows("bees on city roofs")
 	if n := js[float64](w, "document.querySelectorAll('#items h1, #items h2, #items table').length"); n < 2 {
@@ -34,8 +34,8 @@ func TestJourneyConnect(t *testing.T) {
 }
 
 // The first message of a new person: an example is taken, the answer streams, and is there after a reload.
-func TestJourneyFirstChat(t *testing.T) {
-	_, w := begin(t)
+func journeyFirstChat(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	w.shows("One place to work with many agents")
 	w.picture("welcome")
 	w.press("Write a short article about tide tables")
@@ -47,7 +47,7 @@ func TestJourneyFirstChat(t *testing.T) {
 	w.picture("streaming")
 	w.ended()
 	said := js[string](w, "document.querySelector('#items').innerText")
-	w.do(reload)
+	w.again()
 	w.live()
 	if again := js[string](w, "document.querySelector('#items').innerText"); again != said {
 		t.Errorf("after a reload the chat says\n%s\nnot\n%s", again, said)
@@ -57,8 +57,8 @@ func TestJourneyFirstChat(t *testing.T) {
 }
 
 // An agent asks with a form. What is missing is said beside its field, nothing typed is lost, and the answer goes on.
-func TestJourneyForm(t *testing.T) {
-	_, w := begin(t)
+func journeyForm(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	w.say("Travel desk", "Plan a trip to Bergen")
 	w.shows("I still need to know")
 	w.until("document.querySelector('#asking').textContent.trim() === '1' && document.title.startsWith('(1) ')")
@@ -66,11 +66,11 @@ func TestJourneyForm(t *testing.T) {
 	w.press("Inbox")
 	w.shows("I still need to know")
 	w.write("From", "Oslo")
-	w.write("Leave on", "06012027")
+	w.write("Leave on", "06/01/2027")
 	w.press("Send answer")
 	w.until("document.querySelector('form.ask .err[role=alert]')?.innerText")
 	w.until("document.activeElement.type === 'date' && document.querySelector('form.ask input[type=text]').value === 'Oslo'")
-	w.write("Come back on", "06052027")
+	w.write("Come back on", "06/05/2027")
 	w.press("Send answer")
 	w.shows("You answered")
 	w.until("document.querySelector('#asking').textContent.trim() === ''")
@@ -82,8 +82,8 @@ func TestJourneyForm(t *testing.T) {
 
 // An agent wants a sign-in. The way to its page leads past a page of ours that names the host; once it is done the
 // chat goes on by itself.
-func TestJourneySignIn(t *testing.T) {
-	_, w := begin(t)
+func journeySignIn(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	w.say("Vault", "Open the vault")
 	w.shows("Parley sees neither your name nor your password.")
 	w.picture("sign-in")

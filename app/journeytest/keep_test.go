@@ -11,10 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/chromedp"
 )
 
 // longChat is a chat as Parley exports it, of n messages, with one word in the third that is nowhere else.
@@ -52,11 +48,11 @@ func longChat(t *testing.T, n int) string {
 }
 
 // A message of long ago, in a chat of many pages, is found by a word, and stands where it was said.
-func TestJourneyFind(t *testing.T) {
-	p, w := begin(t)
+func journeyFind(t *testing.T, b browser) {
+	p, w := begin(t, b)
 	w.open(p.ui() + "/import")
 	w.live()
-	w.do(chromedp.SetUploadFiles(chromedp.CSS("#chat-file"), []string{longChat(t, 400)}))
+	w.must(w.upload("#chat-file", longChat(t, 400)))
 	w.press("Import")
 	w.until("location.pathname.startsWith('/c/')")
 	w.shows("Note number 400 of the winter")
@@ -65,7 +61,7 @@ func TestJourneyFind(t *testing.T) {
 
 	// By the page of search.
 	w.write("Search all chats", "kittiwake")
-	w.key("\r")
+	w.types("\r")
 	w.until("location.pathname === '/search' && document.querySelector('.hits mark')?.textContent === 'kittiwake'")
 	w.picture("search")
 	w.press("The long winter")
@@ -76,32 +72,27 @@ func TestJourneyFind(t *testing.T) {
 	// By the palette, from anywhere, with the keyboard alone.
 	w.press("Tasks")
 	w.live()
-	w.key("k", chromedp.KeyModifiers(chromedp.ModifierCtrl))
+	w.must(w.key("k", true))
 	w.until("document.activeElement.id === 'palette-q'")
-	w.key("kittiwake")
+	w.types("kittiwake")
 	w.until("document.querySelector('#palette-hits [aria-selected=true]')?.innerText.includes('kittiwake')")
-	w.key("\r")
+	w.types("\r")
 	w.until("location.pathname.startsWith('/c/') && document.querySelector(location.hash)?.innerText.includes('kittiwake')")
 	w.quiet()
 }
 
 // A chat goes to a colleague as one file, which shows all of it and fetches nothing.
-func TestJourneyExport(t *testing.T) {
-	_, w := begin(t)
+func journeyExport(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	w.say("Files", "Send me a chart")
 	w.ended()
-	w.until("[...document.querySelectorAll('#items img')].some(i => i.naturalWidth > 0)")
+	w.until("[...document.querySelectorAll('#items img')].some(i => (i.scrollIntoView(), i.naturalWidth > 0))") // one that nobody looks at is not loaded
 	w.say("Writer", "Write about bees on city roofs")
 	w.until("document.querySelector('#items').innerText.includes('bees on city roofs') && document.querySelector('#items table')")
 	w.ended()
 	w.picture("before-export")
-	dir := t.TempDir()
-	yes := true
-	if _, err := chromedp.CallBrowser(w.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: chromedp.FromContext(w.ctx).BrowserContextID, DownloadPath: dir, EventsEnabled: &yes,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	dir, err := w.downloads()
+	w.must(err)
 	w.press("More")
 	w.press("Download as one HTML file")
 	var file string
@@ -116,35 +107,23 @@ func TestJourneyExport(t *testing.T) {
 		return err
 	})
 
-	colleague := profile(t)
-	if err := chromedp.Listen(colleague.ctx, func(e any) {
-		if r, ok := e.(*network.EventRequestWillBeSent); ok && !strings.HasPrefix(r.Request.URL, "data:") {
-			colleague.mu.Lock()
-			defer colleague.mu.Unlock()
-			colleague.requests = append(colleague.requests, r.Request.URL)
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(colleague.ctx, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
-	}
+	colleague := profile(t, b)
+	fetched, err := colleague.fetches()
+	w.must(err)
 	colleague.open("file://" + file)
 	colleague.shows("Send me a chart")
 	colleague.shows("bees on city roofs")
 	colleague.until("[...document.querySelectorAll('img')].some(i => i.naturalWidth > 0) && document.querySelector('table') && document.querySelector('pre')")
 	colleague.picture("exported")
-	colleague.mu.Lock()
-	defer colleague.mu.Unlock()
-	if len(colleague.requests) != 1 {
-		t.Errorf("opening the file fetched %q", colleague.requests)
+	if all := fetched(); len(all) != 1 {
+		t.Errorf("opening the file fetched %q", all)
 	}
 }
 
 // The person publishes their agent and makes a token for a colleague, whose program calls it. The task is on the
 // Tasks page, under the colleague's name.
-func TestJourneyPublish(t *testing.T) {
-	p, w := begin(t)
+func journeyPublish(t *testing.T, b browser) {
+	p, w := begin(t, b)
 	w.press("My agent")
 	w.live()
 	w.press("Stop publishing")
@@ -197,20 +176,18 @@ func TestJourneyPublish(t *testing.T) {
 }
 
 // The program is killed while an answer streams into two windows, and started again: both catch up by themselves.
-func TestJourneyKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("journeys take a while")
-	}
-	t.Parallel()
-	w := profile(t)
+func journeyKill(t *testing.T, b browser) {
+	w := profile(t, b)
 	args := []string{"serve", "--demo", "--grpc", "off", "--ui", freeAddress(t), "--a2a", freeAddress(t), "--data", t.TempDir()}
 	p := run(t, args...)
 	w.enter(p)
-	w.say("Writer", "Write about tide tables")
-	w.until("location.pathname.startsWith('/c/')")
-	second := w.another()
+	w.say("Echo", "Hello")
+	w.ended()
+	second := w.second()
 	second.open(js[string](w, "location.href"))
+	second.live()
 	both := []*window{w, second}
+	w.say("Writer", "Write about tide tables")
 	for _, v := range both {
 		v.until("document.querySelector('#open .prose')?.innerText.length > 40")
 	}
@@ -229,7 +206,7 @@ func TestJourneyKill(t *testing.T) {
 	if one != two {
 		t.Errorf("the two windows differ:\n%s\n---\n%s", one, two)
 	}
-	w.do(reload)
+	w.again()
 	w.live()
 	if stored := js[string](w, "document.querySelector('#items').innerText"); stored != one {
 		t.Errorf("after the kill the window showed\n%s\nand the store has\n%s", one, stored)

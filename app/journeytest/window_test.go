@@ -1,113 +1,93 @@
 package journeytest
 
 import (
-	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/target"
-	"github.com/chromedp/chromedp"
 )
 
-// chromium is the one browser of all journeys, started by the first that needs it.
-var chromium struct {
-	once sync.Once
-	ctx  context.Context
-	end  func()
-	err  error
+// browser is what people open Parley in.
+type browser struct {
+	name string
+	// profile opens an empty window of a new person, with nobody's cookies. It skips the test where there is no such
+	// browser, and fails it where nothing may be left out.
+	profile func(t *testing.T) tab
 }
 
-func browse() {
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
+// tab is a window as its browser drives it. Places are in pixels of the page.
+type tab interface {
+	navigate(address string) error
+	reload() error
+	// evaluate returns what an expression gives, as JSON.
+	evaluate(expr string) (string, error)
+	click(x, y float64) error
+	// insert types a text in place of what is marked; into a field of a date it is month, day and year with slashes.
+	insert(text string) error
+	key(k string, control bool) error
+	// upload chooses a file for a field.
+	upload(css, path string) error
+	screenshot() ([]byte, error)
+	// another opens a second window of the same person.
+	another() (tab, error)
+	// opened waits for the window that an action opens.
+	opened(action func()) (tab, error)
+	// downloads says in which directory what is downloaded from now on is put.
+	downloads() (string, error)
+	// fetches begins to note what pages fetch, the pages themselves included, and returns a way to read it.
+	fetches() (func() []string, error)
+	// complaints are errors and warnings of the browser; clear forgets them.
+	complaints() []string
+	clear()
+}
+
+// missing skips a test where there is no such browser, but not in CI, where nothing is left out.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("there is no %s here, and nothing is left out where it counts", what)
 	}
-	if path == "" {
-		return
-	}
-	home, err := os.MkdirTemp("", "journey-browser")
-	if err != nil {
-		chromium.err = err
-		return
-	}
-	actx, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(home), chromedp.WindowSize(1280, 800), chromedp.Flag("lang", "en-US"),
-		chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))...)
-	ctx, closed := chromedp.NewContext(actx)
-	chromium.end = func() { closed(); end(); os.RemoveAll(home) }
-	chromium.ctx, chromium.err = ctx, chromedp.Do(ctx)
+	t.Skipf("there is no %s here", what)
 }
 
 // window is one window of somebody's browser.
 type window struct {
 	*testing.T
-	ctx context.Context
-
-	mu       sync.Mutex
-	console  []string
-	requests []string
+	tab
+	browser browser
 }
 
 // profile is a new person at a browser: nobody's cookies, one empty window.
-func profile(t *testing.T) *window {
+func profile(t *testing.T, b browser) *window {
 	t.Helper()
-	chromium.once.Do(browse)
-	switch {
-	case chromium.err != nil:
-		t.Fatal(chromium.err)
-	case chromium.ctx != nil:
-	case os.Getenv("CI") != "":
-		t.Fatal("there is no Chromium here, and nothing is left out where it counts")
-	default:
-		t.Skip("there is no Chromium here")
-	}
-	return newWindow(t, chromium.ctx, chromedp.WithNewBrowserContext())
+	return &window{T: t, tab: b.profile(t), browser: b}
 }
 
-// another opens a second window of the same person.
-func (w *window) another() *window {
+// second opens a second window of the same person.
+func (w *window) second() *window {
 	w.Helper()
-	return newWindow(w.T, w.ctx)
+	v, err := w.another()
+	w.must(err)
+	return &window{T: w.T, tab: v, browser: w.browser}
 }
 
-func newWindow(t *testing.T, parent context.Context, opts ...chromedp.ContextOption) *window {
-	t.Helper()
-	ctx, closed := chromedp.NewContext(parent, opts...)
-	t.Cleanup(closed)
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
-	t.Cleanup(cancel)
-	w := &window{T: t, ctx: ctx}
-	w.do(chromedp.EmulateViewport(1280, 800))
-	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
-		t.Fatal(err)
+// opens returns the window that an action opens.
+func (w *window) opens(action func()) *window {
+	w.Helper()
+	v, err := w.opened(action)
+	w.must(err)
+	return &window{T: w.T, tab: v, browser: w.browser}
+}
+
+func (w *window) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
 	}
-	go func() {
-		for m, err := range chromedp.Console(ctx) {
-			if err != nil {
-				return
-			}
-			if m.Type == "error" || m.Type == "warning" || m.Type == chromedp.ConsoleException {
-				w.mu.Lock()
-				w.console = append(w.console, fmt.Sprintf("%+v", m))
-				w.mu.Unlock()
-			}
-		}
-	}()
-	return w
 }
 
 // enter opens the link that the program printed, and waits until the page is live.
@@ -115,14 +95,17 @@ func (w *window) enter(p *process) {
 	w.Helper()
 	w.open(p.fields["ui"])
 	w.live()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.console = nil // the page that takes the link is a 401
+	w.clear() // the page that takes the link is a 401
 }
 
 func (w *window) open(address string) {
 	w.Helper()
-	w.do(chromedp.Navigate(address))
+	w.must(w.navigate(address))
+}
+
+func (w *window) again() {
+	w.Helper()
+	w.must(w.reload())
 }
 
 func (w *window) live() {
@@ -130,28 +113,29 @@ func (w *window) live() {
 	w.until("document.querySelector('#live-word')?.textContent === 'Live'")
 }
 
-func (w *window) do(as ...chromedp.Action[chromedp.Void]) {
-	w.Helper()
-	if err := chromedp.Do(w.ctx, as...); err != nil {
-		w.Fatal(err)
-	}
-}
-
 // js evaluates an expression.
 func js[T any](w *window, expr string) T {
 	w.Helper()
-	v, err := chromedp.Run(w.ctx, chromedp.Evaluate[T](expr))
+	v, err := eval[T](w, expr)
 	if err != nil {
 		w.Fatalf("%s: %v", expr, err)
 	}
 	return v
 }
 
+func eval[T any](w *window, expr string) (v T, err error) {
+	b, err := w.evaluate(expr)
+	if err == nil {
+		err = json.Unmarshal([]byte(b), &v)
+	}
+	return v, err
+}
+
 // until waits until an expression holds.
 func (w *window) until(expr string) {
 	w.Helper()
 	w.eventually(func() error {
-		ok, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool]("Boolean("+expr+")"))
+		ok, err := eval[bool](w, "Boolean("+expr+")")
 		if err == nil && !ok {
 			err = fmt.Errorf("%s does not hold", expr)
 		}
@@ -177,7 +161,7 @@ func (w *window) eventually(try func() error) {
 		}
 		if time.Now().After(deadline) {
 			w.picture(w.Name() + "-failed")
-			at, _ := chromedp.Run(w.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+			at, _ := eval[string](w, "location.href + '\\n' + document.body.innerText")
 			w.Fatalf("%v\n%.4000s", err, at)
 		}
 	}
@@ -187,17 +171,17 @@ func (w *window) eventually(try func() error) {
 func (w *window) press(name string) {
 	w.Helper()
 	w.eventually(func() error {
-		at, err := chromedp.Run(w.ctx, chromedp.Evaluate[point](looked("named", name)))
+		at, err := eval[point](w, looked("named", name))
 		if err != nil {
 			return err
 		}
 		if at.Why != "" {
 			return fmt.Errorf("%q cannot be pressed: %s", name, at.Why)
 		}
-		if err := chromedp.Do(w.ctx, chromedp.MouseEvent(chromedp.MouseMoved, at.X, at.Y), chromedp.MouseClickXY(at.X, at.Y)); err != nil {
+		if err := w.click(at.X, at.Y); err != nil {
 			return err
 		}
-		if hit, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool]("window.pressed !== false")); err == nil && !hit {
+		if hit, err := eval[bool](w, "window.pressed !== false"); err == nil && !hit {
 			return fmt.Errorf("%q moved away", name)
 		}
 		return nil // where there is no page to be asked, the press has led to another one
@@ -208,7 +192,7 @@ func (w *window) press(name string) {
 func (w *window) write(label, text string) {
 	w.Helper()
 	w.eventually(func() error {
-		at, err := chromedp.Run(w.ctx, chromedp.Evaluate[point](looked("labelled", label)))
+		at, err := eval[point](w, looked("labelled", label))
 		if err != nil {
 			return err
 		}
@@ -217,14 +201,8 @@ func (w *window) write(label, text string) {
 		}
 		return nil
 	})
-	if js[string](w, "document.activeElement.type") == "date" {
-		w.do(chromedp.KeyEvent(text))
-		return
-	}
-	js[any](w, "(document.activeElement.select?.(), 0)")
-	if _, err := chromedp.Call(w.ctx, input.InsertText, input.InsertTextParams{Text: text}); err != nil {
-		w.Fatal(err)
-	}
+	js[any](w, "(document.activeElement.type === 'date' || document.activeElement.select?.(), 0)")
+	w.must(w.insert(text))
 }
 
 // point is the middle of an element, or why it cannot be used.
@@ -241,32 +219,18 @@ func looked(by, words string) string {
 	return "(() => {" + lookup + "return " + by + "(" + quote(words) + ") })()"
 }
 
-// key presses a key.
-func (w *window) key(k string, o ...chromedp.KeyOption) {
+// types presses the keys of a text, one after the other; "\r" is Enter.
+func (w *window) types(keys string) {
 	w.Helper()
-	w.do(chromedp.KeyEvent(k, o...))
-}
-
-// opens returns the window that an action opens.
-func (w *window) opens(action func()) *window {
-	w.Helper()
-	opened := chromedp.WaitNewTarget(w.ctx, func(i *target.Info) bool { return i.Type == "page" })
-	action()
-	select {
-	case id := <-opened:
-		return newWindow(w.T, w.ctx, chromedp.WithTargetID(id))
-	case <-time.After(45 * time.Second):
-		w.Fatal("no window was opened")
-		return nil
+	for _, k := range keys {
+		w.must(w.key(string(k), false))
 	}
 }
 
 // quiet reports what the browser complained about.
 func (w *window) quiet(but ...string) {
 	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range w.console {
+	for _, m := range w.complaints() {
 		expected := false
 		for _, s := range but {
 			expected = expected || strings.Contains(m, s)
@@ -284,12 +248,13 @@ func (w *window) picture(name string) {
 	if dir == "" {
 		return
 	}
-	p, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	p, err := w.screenshot()
 	if err != nil {
 		w.Error(err)
 		return
 	}
-	if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(name, "/", "-")+".png"), p, 0o644); err != nil {
+	name = strings.ToLower(w.browser.name) + "-" + strings.ReplaceAll(name, "/", "-") + ".png"
+	if err := os.WriteFile(filepath.Join(dir, name), p, 0o644); err != nil {
 		w.Error(err)
 	}
 }

@@ -2,16 +2,12 @@ package journeytest
 
 import (
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
-
-var reload = chromedp.Reload()
 
 // A workflow is run from its page. The panel beside the chat shows every step as it goes; a person approves, signs in,
 // and reads what came of it.
-func TestJourneyWorkflow(t *testing.T) {
-	_, w := begin(t)
+func journeyWorkflow(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	w.press("Workflows")
 	w.press("Research and publish")
 	w.shows("Nothing wrong")
@@ -40,8 +36,8 @@ func TestJourneyWorkflow(t *testing.T) {
 }
 
 // What takes too long is stopped, and asked for once more.
-func TestJourneyStopAndRetry(t *testing.T) {
-	_, w := begin(t)
+func journeyStopAndRetry(t *testing.T, b browser) {
+	_, w := begin(t, b)
 	w.say("Slow worker", "#slow 90s")
 	w.until("document.querySelector('#open')?.innerText.includes('of 90 seconds')")
 	w.press("Stop")
