@@ -35,6 +35,9 @@ var (
 	lists = map[string]bool{"Notes": true, "notes": true, "note": true}
 )
 
+// finds are the functions that say what is wrong with a file.
+var finds = map[string]bool{"../../orchestrator/workflow bad": true}
+
 // shell are files whose sentences only the shell shows.
 var shell = map[string]bool{"doctor.go": true, "remote.go": true}
 
@@ -119,9 +122,32 @@ func (p *teller) read() {
 							p.say(fn, n.Args[i])
 						}
 					}
+					if finds[p.dir+" "+called(n)] {
+						p.find(fn, n)
+					}
 				}
 				return true
 			})
+		}
+	}
+}
+
+// find reads what is said of a problem of a file: bad(at, do, format, …), or bad(do, format, …) where it is of one step.
+func (p *teller) find(fn *ast.FuncDecl, c *ast.CallExpr) {
+	i := 1
+	if _, own := c.Fun.(*ast.Ident); own {
+		i = 0
+	}
+	p.say(fn, c.Args[i])
+	if s, ok := literal(c.Args[i+1]); ok {
+		for _, one := range p.formatted(fn, s, c.Args[i+2:], 0) {
+			p.keep(one, c)
+		}
+		return
+	}
+	for _, s := range p.shapes(fn, c.Args[i+1], 0) { // a place before whatever is said of it
+		if !strings.HasPrefix(s, "%s") {
+			p.keys[s] = p.set.Position(c.Pos()).String()
 		}
 	}
 }
@@ -142,10 +168,15 @@ func called(c *ast.CallExpr) string { return typeName(c.Fun) }
 // say keeps what e says in fn, nil outside of any.
 func (p *teller) say(fn *ast.FuncDecl, e ast.Expr) {
 	for _, s := range p.shapes(fn, e, 0) {
-		said := verb.ReplaceAllString(s, "") // what says too little beside its values would be taken for what agents say
-		if strings.Trim(said, " .,:;()“”`") != "" && (len(said) >= 10 || said == s) {
-			p.keys[s] = p.set.Position(e.Pos()).String()
-		}
+		p.keep(s, e)
+	}
+}
+
+// keep keeps a sentence. What says too little beside its values would be taken for what agents say.
+func (p *teller) keep(s string, at ast.Node) {
+	said := verb.ReplaceAllString(s, "")
+	if strings.Trim(said, " .,:;()“”`") != "" && (len(said) >= 10 || said == s) {
+		p.keys[s] = p.set.Position(at.Pos()).String()
 	}
 }
 
@@ -385,6 +416,17 @@ func TestToldIn(t *testing.T) {
 		long:                                      long,
 	} {
 		if got := Tv(ctx, told); got != want {
+			t.Errorf("%q: %q, want %q", told, got, want)
+		}
+	}
+	for told, want := range map[string]string{
+		"step `a` needs itself":                      "`a` 단계가 자기 자신을 필요로 해요",
+		"step `a`: the agent gets no message":        "`a` 단계: 에이전트가 받을 메시지가 없어요",
+		"unknown key `agnt` in the file":             "the file에 모르는 키 `agnt`이(가) 있어요",
+		"did you mean `agent`?":                      "`agent`을(를) 뜻했나요?",
+		"there are 70 steps; at most 64 are allowed": "단계가 70개예요. 최대 64개까지 쓸 수 있어요",
+	} {
+		if got := Tv(Speak(t.Context(), "ko"), told); got != want {
 			t.Errorf("%q: %q, want %q", told, got, want)
 		}
 	}
