@@ -70,7 +70,7 @@ func begin(t *testing.T, s *scripted) (c client.Client, h *Host, run string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	o := &Options{Heartbeat: time.Second, Sweep: time.Hour}
+	o := &Options{Heartbeat: time.Minute, Sweep: time.Hour} // nobody dies here, and how often it is carried is counted
 	h, run = NewHost(c, o), uuid.NewString()
 	w := NewWorker(c, s, o)
 	if err := w.Start(t.Context()); err != nil {
