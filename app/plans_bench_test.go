@@ -25,7 +25,7 @@ import (
 type atOnce struct {
 	orchestrator.Caller
 	calls atomic.Int64
-	asked atomic.Int64 // how the tasks of before stand
+	asked atomic.Int64  // how the tasks of before stand
 	last  atomic.Int64  // Unix nanoseconds
 	state a2a.TaskState // that the agents leave it in; "": done. Nothing more comes of it then
 }
