@@ -47,6 +47,9 @@ func Samples() []Sample {
 	return append(append(inspectSamples(), keeperSamples()...), []Sample{
 		{"side", view.SideList(side())},
 		{"side-empty", view.SideList(view.Side{})},
+		{"demo-offer", view.DemoOffer()},
+		{"chat-with", view.ChatWith(view.Tile{Agent: atlas, Text: "Finds sources.", Examples: []view.Example{{To: "atlas", Text: "Compare three stores", Href: "/?to=atlas"}}}, false)},
+		{"chat-with-connected", view.ChatWith(view.Tile{Agent: quill, Text: "Keeps notes."}, true)},
 		{"said", view.Said(view.Mine{ID: "i1", Text: "Compare three embedded stores.\nOn a real board, please.", At: now, Files: []view.FileTag{{Name: "fleet-profile.csv", Size: "4 KB", Href: "/runs/r1/files/0"}}})},
 		{"message", message(view.Block{Kind: view.BlockProse, HTML: "<p>Pebble is <strong>14 times faster</strong> at the same durability.</p>"})},
 		{"message-more", view.Article(view.Message{ID: "i3", Speaker: speaker, More: true, At: now, Blocks: []view.Block{{Kind: view.BlockProse, HTML: "<p>It goes on.</p>"}}}, now)},

@@ -16,7 +16,7 @@ func inspectSamples() []Sample {
 	ask := view.AskDetail{
 		ID: "a1", Title: "Which board is closest to the fleet?", Speaker: speaker, AgentID: "atlas", Chat: "Edge log store", ChatHref: "/c/c1", RunID: "r1",
 		Step: 2, Attempt: 2, Open: true, CanMute: true, Said: "<p>Builds are ready for all three stores.</p>",
-		Card: view.Ask{ID: "a1", Kind: orchestrator.AskInput, Speaker: speaker, Through: "Quill", Title: "Atlas Research needs your answer", Prompt: "<p>Two boards are free in the lab.</p>", Opened: asked, Goes: "bench.harbor.example"},
+		Card: view.Ask{ID: "a1", Kind: orchestrator.AskInput, Speaker: speaker, Through: "Quill", Title: "Which board is closest to the fleet?", Named: "inbox-h", Prompt: "<p>Two boards are free in the lab.</p>", Opened: asked, Goes: "bench.harbor.example"},
 	}
 	closed := ask
 	closed.Open, closed.Closed, closed.Muted, closed.Receipt = false, now, true, &view.Receipt{State: &answered, Answer: "Compute Module 4", Prompt: ask.Card.Prompt}
@@ -78,6 +78,8 @@ func inspectSamples() []Sample {
 		{"task-none-yet", view.TaskNone(false)},
 		{"wire-line", view.WireLine(wire)},
 		{"wire-line-failed", view.WireLine(failed)},
+		{"wire-polls", view.WireMore(view.WirePolls{ID: "wp9", N: 12, Href: "/wire?polls=t1"})},
+		{"wire-polls-open", view.WireMore(view.WirePolls{ID: "wp9", Href: "/wire"})},
 		{"wire-none", view.WireNone(true)},
 		{"wire-none-yet", view.WireNone(false)},
 		{"wire-state", view.WireState(18<<20, 256<<20)},

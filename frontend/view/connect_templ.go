@@ -102,7 +102,7 @@ func ConnectPage(p Page, c Connect) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if c.Offer && c.Preview == "" {
-				templ_7745c5c3_Err = demoOffer().Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = DemoOffer().Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -98,7 +98,7 @@ func NewPage(p Page, n New) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if n.With != nil {
-				templ_7745c5c3_Err = chatWith(*n.With, n.Connected).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ChatWith(*n.With, n.Connected).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -136,8 +136,8 @@ func NewPage(p Page, n New) templ.Component {
 	})
 }
 
-// chatWith is where a chat with one agent begins.
-func chatWith(t Tile, connected bool) templ.Component {
+// ChatWith is where a chat with one agent begins.
+func ChatWith(t Tile, connected bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -531,7 +531,7 @@ func welcome(n New) templ.Component {
 			}
 		}
 		if n.Offer && len(n.Tiles) == 0 {
-			templ_7745c5c3_Err = demoOffer().Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = DemoOffer().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -772,8 +772,8 @@ func flowTile(f FlowTile) templ.Component {
 	})
 }
 
-// demoOffer brings the demo agents in with one click.
-func demoOffer() templ.Component {
+// DemoOffer brings the demo agents in with one click.
+func DemoOffer() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
