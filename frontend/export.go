@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -92,7 +93,7 @@ func (s *Site) exportJSON(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Content-Disposition", disposition("attachment", titleOf(ctx, c)+".json"))
+	w.Header().Set("Content-Disposition", disposition("attachment", fileOf(ctx, c, ".json")))
 	out := newSpill(w)
 	head, err := json.Marshal(exportHead{exportVersion, titleOf(ctx, c), c.To, s.now().UTC()})
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Site) exportMarkdown(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-	w.Header().Set("Content-Disposition", disposition("attachment", titleOf(ctx, c)+".md"))
+	w.Header().Set("Content-Disposition", disposition("attachment", fileOf(ctx, c, ".md")))
 	out := newSpill(w)
 	fmt.Fprintf(out, "# %s\n", titleOf(ctx, c))
 	for it, err := range s.store.EachItem(ctx, c.ID) {
@@ -184,7 +185,7 @@ func (s *Site) exportHTML(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Disposition", disposition("attachment", titleOf(ctx, c)+".html"))
+	w.Header().Set("Content-Disposition", disposition("attachment", fileOf(ctx, c, ".html")))
 	out := newSpill(w)
 	now := s.now()
 	if err := view.ExportHead(titleOf(ctx, c), s.assets.style(), now).Render(ctx, out); err != nil {
@@ -286,4 +287,9 @@ func (a *assets) style() string {
 		return ""
 	}
 	return fontFace.ReplaceAllString(string(b), "")
+}
+
+// fileOf names the file that a chat is written to: a title is no path.
+func fileOf(ctx context.Context, c *orchestrator.Conversation, ext string) string {
+	return strings.NewReplacer("/", "-", `\`, "-").Replace(titleOf(ctx, c)) + ext
 }

@@ -156,14 +156,9 @@ func serve(w http.ResponseWriter, r *http.Request, name string, p *a2a.Part) err
 // shows are the documents that may be looked at in a sandbox.
 var shows = map[string]bool{"text/html": true, "application/xhtml+xml": true, "image/svg+xml": true}
 
+// disposition is the header that says what is to be done with a file, under a name that is clean.
 func disposition(how, name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
-			return '_'
-		}
-		return r
-	}, name)
-	if d := mime.FormatMediaType(how, map[string]string{"filename": name}); d != "" {
+	if d := mime.FormatMediaType(how, map[string]string{"filename": cleanName(name)}); d != "" {
 		return d
 	}
 	return how

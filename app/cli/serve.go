@@ -291,12 +291,9 @@ func (e *env) show(ctx context.Context, window *desktop.Window, link string) err
 
 // browse opens a link of ours in the browser when there is a display, and says where it is.
 func (e *env) browse(link string) {
-	_ = openURL(link)
+	_ = openPath(link)
 	fmt.Fprintf(e.stderr, "\n  Parley is at  %s\n  (the link is good once; another one: parley open)\n\n", link)
 }
-
-// openURL gives an http address to the system's browser.
-func openURL(address string) error { return openPath(address) }
 
 // openPath gives an address or a folder to whatever the system opens it with.
 func openPath(what string) error {

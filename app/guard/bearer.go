@@ -62,9 +62,6 @@ func NewKeys(lookup Lookup, o *BearerOptions) *Keys {
 }
 
 // Bearer lets through requests with a good bearer token and tells the handler whose it is.
-func Bearer(lookup Lookup, o *BearerOptions) Middleware { return NewKeys(lookup, o).Bearer }
-
-// Bearer is the function of that name, with these keys.
 func (k *Keys) Bearer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		values := r.Header["Authorization"]

@@ -56,10 +56,10 @@ func TestBearer(t *testing.T) {
 	var log bytes.Buffer
 	s := &tokens{}
 	token := s.add("alice")
-	h := Bearer(s.lookup, &BearerOptions{
+	h := NewKeys(s.lookup, &BearerOptions{
 		Public: func(r *http.Request) bool { return r.URL.Path == "/.well-known/agent-card.json" },
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "principal "+Principal(r.Context())) }))
+	}).Bearer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "principal "+Principal(r.Context())) }))
 
 	for _, a := range []string{"Bearer " + token, "bearer " + token, "BEARER " + token, "Bearer  " + token + " "} {
 		if w := ask(h, "/", a); w.Code != 200 || w.Body.String() != "principal alice" {
@@ -93,7 +93,7 @@ func TestBearerGuessing(t *testing.T) {
 	now := time.Now()
 	s := &tokens{}
 	good := s.add("alice")
-	h := Bearer(s.lookup, &BearerOptions{Now: func() time.Time { return now }})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := NewKeys(s.lookup, &BearerOptions{Now: func() time.Time { return now }}).Bearer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	guess := 0
 	wrong := func(n, want int) {
 		t.Helper()
@@ -133,7 +133,7 @@ func TestOpenRequests(t *testing.T) {
 	s := &tokens{}
 	alice, bob := s.add("alice"), s.add("bob")
 	started, finish := make(chan struct{}), make(chan struct{})
-	h := Bearer(s.lookup, &BearerOptions{Requests: limit})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := NewKeys(s.lookup, &BearerOptions{Requests: limit}).Bearer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {
 			started <- struct{}{}
 			<-finish

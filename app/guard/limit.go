@@ -6,12 +6,8 @@ import (
 	"time"
 )
 
-// Limit bounds the header and the body of a request. A size exactly at its limit is accepted. A body that declares more
+// limit bounds the header and the body of a request. A size exactly at its limit is accepted. A body that declares more
 // is refused at once; one that turns out to be more fails its reader with *http.MaxBytesError.
-func Limit(header int, body int64, bodyTime time.Duration) Middleware {
-	return func(next http.Handler) http.Handler { return limit(next, header, body, bodyTime, refuse) }
-}
-
 func limit(next http.Handler, header int, body int64, bodyTime time.Duration, refuse Refusal) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if headerSize(r) > header {

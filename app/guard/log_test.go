@@ -14,7 +14,7 @@ func TestLogCanaries(t *testing.T) {
 	t.Parallel()
 	s := &tokens{}
 	p := openHandler(t, nil, nil, func(w http.ResponseWriter, r *http.Request) {
-		Bearer(s.lookup, nil)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "CANARY-response") })).ServeHTTP(w, r)
+		NewKeys(s.lookup, nil).Bearer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "CANARY-response") })).ServeHTTP(w, r)
 	})
 	token := s.add("alice")
 	p.do(t, "POST", "/hooks/CANARY-path?q=CANARY-query", `{"text":"CANARY-body"}`, "Authorization", "Bearer "+token, "Cookie", "c=CANARY-cookie", "X-Api-Key", "CANARY-key", "Referer", "http://x/CANARY-referer", "User-Agent", "CANARY-agent")
