@@ -2,6 +2,7 @@ package storybook
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -44,7 +45,7 @@ func state(s a2a.TaskState) *view.State {
 // Samples returns every component in the states worth looking at.
 func Samples() []Sample {
 	asked := now.Add(-time.Minute)
-	return append(append(inspectSamples(), keeperSamples()...), []Sample{
+	return append(slices.Concat(inspectSamples(), keeperSamples(), runSamples()), []Sample{
 		{"side", view.SideList(side())},
 		{"side-empty", view.SideList(view.Side{})},
 		{"demo-offer", view.DemoOffer()},
