@@ -97,10 +97,10 @@ func newWorld(t *testing.T) *world {
 	w.must(err)
 	w.must(os.Mkdir(filepath.Join(w.dir, "secrets"), 0o700))
 	w.must(os.WriteFile(filepath.Join(w.dir, "secrets", "vault.key"), key, 0o600))
-	w.store, err = database.Schema(ctx, strings.ToLower(t.Name()))
+	w.store, err = database.Schema(ctx, w.dir)
 	w.must(err)
 	w.flags = []string{
-		"--store", w.store, "--temporal", engine.Address, "--namespace", engine.Namespace, "--task-queue", t.Name(),
+		"--store", w.store, "--temporal", engine.Address, "--namespace", engine.Namespace, "--task-queue", w.dir,
 		"--heartbeat", "2s", "--sweep", "1s", "--secrets", filepath.Join(w.dir, "secrets"),
 	}
 	return w
