@@ -28,7 +28,6 @@ type mdStream struct {
 	fence  *fence // set while the open region is one unclosed code fence
 	inTail bool   // the fence's frame has been handed out
 	id     string
-	closed bool
 }
 
 // fence is an open code fence: its frame is drawn once, then only text follows.
@@ -81,22 +80,6 @@ func (s *mdStream) flush() (c change) {
 	}
 	s.tail = t
 	return c
-}
-
-// finish renders the rest; nothing may be written afterwards. It returns the HTML of the whole.
-func (s *mdStream) finish() string {
-	if s.closed {
-		return s.done.String()
-	}
-	s.closed = true
-	s.fence = nil
-	src := s.src[s.open:]
-	doc, _ := s.parse(src)
-	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
-		s.m.block(&s.done, src, n, true)
-	}
-	s.m.cache.put(s.m.key(s.src), s.done.String())
-	return s.done.String()
 }
 
 // html returns the whole as it stands: the finished blocks, and the open region drawn plainly.

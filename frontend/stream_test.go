@@ -134,3 +134,13 @@ func BenchmarkOneFence200KB(b *testing.B) {
 		stream(newMarkdown(nil), src, func() int { return 800 })
 	}
 }
+
+// finish returns the HTML of the whole, what is still open drawn as if it were done.
+func (s *mdStream) finish() string {
+	src := s.src[s.open:]
+	doc, _ := s.parse(src)
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		s.m.block(&s.done, src, n, true)
+	}
+	return s.done.String()
+}
