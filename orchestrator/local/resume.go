@@ -38,17 +38,25 @@ func (d *Driver) Resume(ctx context.Context) error {
 		}
 		if strings.HasPrefix(row.Scope, stepScope) {
 			at[row.ID] = row.State
-		} else if to := countsRunning; rests[row.ID] || row.State.Interrupted() {
+		} else if rests[row.ID] || row.State.Interrupted() {
 			d.recount(row.ID, row.Principal, countsInterrupted)
 		} else {
-			d.recount(row.ID, row.Principal, to)
+			d.recount(row.ID, row.Principal, countsRunning)
 		}
 	}
 	pages := make(chan []*orchestrator.Run)
 	for range max(2, runtime.GOMAXPROCS(0)) {
 		d.start(func() {
-			for page := range pages {
-				d.takeUp(page, at)
+			for {
+				select {
+				case page, more := <-pages:
+					if !more {
+						return
+					}
+					d.takeUp(page, at)
+				case <-d.ctx.Done():
+					return
+				}
 			}
 		})
 	}
