@@ -31,7 +31,7 @@ export function live(): void {
 	}
 
 	function take(f: Frame): void {
-		if (f.reload || f.lang && f.lang !== document.documentElement.lang && !typing()) return location.reload();
+		if (f.reload || f.lang && f.lang !== document.documentElement.lang && !typing() && Date.now() - left > 10_000) return location.reload();
 		if (f.room !== undefined) at.room = f.room;
 		if (f.seq !== undefined) at.seq = f.seq;
 		if (f.last) at.last = f.last;
@@ -61,6 +61,7 @@ export function live(): void {
 		};
 	}
 
+	addEventListener("beforeunload", () => (left = Date.now()));
 	document.addEventListener("parley:again", () => { const ws = socket; socket = undefined; ws?.close(); open(); });
 	addEventListener("online", open);
 	addEventListener("pageshow", (e) => e.persisted && open());
@@ -68,6 +69,8 @@ export function live(): void {
 	document.addEventListener("visibilitychange", () => !document.hidden && open());
 	open();
 }
+
+let left = 0; // when the page was last about to be left: it is on its way to the next one, and must not be called back
 
 /** typing tells whether a reload would lose what somebody is writing. A draft is kept by itself. */
 function typing(): boolean {

@@ -31,7 +31,7 @@ var tells = map[string]bool{
 
 // gives are the functions that return such sentences, and lists are the variables and fields that hold several.
 var (
-	gives = map[string]bool{"../../app/vault String": true}
+	gives = map[string]bool{"../../app/vault String": true, "../../orchestrator/workflow hint": true, "../../orchestrator/workflow didYouMean": true}
 	lists = map[string]bool{"Notes": true, "notes": true, "note": true}
 )
 
@@ -97,6 +97,14 @@ func (p *teller) read() {
 								p.say(fn, e)
 							}
 							continue
+						}
+						if lit, ok := kv.Value.(*ast.FuncLit); ok && typeName(kv.Key) == "hint" {
+							ast.Inspect(lit, func(n ast.Node) bool {
+								if r, ok := n.(*ast.ReturnStmt); ok {
+									p.say(fn, r.Results[0])
+								}
+								return true
+							})
 						}
 						if name, ok := kv.Key.(*ast.Ident); ok && (tells[name.Name] || tells[of+"."+name.Name]) {
 							p.say(fn, kv.Value)
