@@ -73,18 +73,19 @@ func storeReadRuns(t *testing.T, open OpenStore) {
 	large := storeEvent("r1", "", 1)
 	large.JSON = append(append([]byte(`"`), bytes.Repeat([]byte("x"), orchestrator.BlobSize)...), '"')
 	want["r1"] = append(want["r1"], large)
+	b := &orchestrator.Batch{}
 	for i := range 7 * 700 { // side by side
-		b := &orchestrator.Batch{}
 		for _, run := range runs {
 			if i < len(want[run]) {
 				b.Events = append(b.Events, want[run][i])
 			}
 		}
-		if len(b.Events) == 0 {
-			break
+		if len(b.Events) > 500 {
+			s.Enqueue(b, nil)
+			b = &orchestrator.Batch{}
 		}
-		s.Enqueue(b, nil)
 	}
+	s.Enqueue(b, nil)
 	storeWrite(t, s, &orchestrator.Batch{Settings: map[string]string{"all": "there"}})
 	for _, asked := range [][]string{nil, {"unknown"}, {"r1", "r0", "unknown"}, {"r5", "r3"}, runs} {
 		got, err := s.ReadRuns(t.Context(), asked)
