@@ -25,6 +25,21 @@ func Plain(spans []orchestrator.Span) string {
 // span is a marked part of a text.
 type span struct{ start, end int }
 
+// Has reports whether all of the terms are in a text. A store asks that finds words that only seem to stand in a row (cluster/postgres).
+func Has(text string, wanted []Term) bool {
+	all := slices.Collect(Of(norm.NFC.String(text)))
+	for _, t := range wanted {
+		found := false
+		for i := 0; i < len(all) && !found; i++ {
+			found = t.at(all[i:]) > 0
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
 // Snippet cuts the part of a text around its first hit, with the hits marked.
 func Snippet(text string, wanted []Term) []orchestrator.Span {
 	text = norm.NFC.String(text)
