@@ -88,7 +88,7 @@ const token = "let-me-in-let-me-in"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	t.Cleanup(cancel)
 	w := &world{T: t, ctx: ctx, dir: t.TempDir()}
 	// Its key is locked in a way that takes milliseconds, with the passphrase that the processes have: the standard way
