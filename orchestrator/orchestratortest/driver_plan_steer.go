@@ -1,7 +1,9 @@
 package orchestratortest
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -217,10 +219,21 @@ func planForget(w *world) {
 	w.start()
 }
 
+// A deadline is met by whoever carries the plan on when it is there, also when that was somebody else before.
 func planTimer(w *world) {
-	slow := w.add("slow", waits(nil))
-	run := w.launch("\n  - {id: a, agent: slow, message: go, timeout: 1s}\n")
-	w.eventually("it goes on", func() bool { return len(slow.Tasks()) == 1 })
+	for timeout := time.Second; !w.timed(timeout); timeout *= 2 { // a busy machine did not come to the call in time
+	}
+}
+
+// timed kills the driver while a step with a deadline is carried out, unless the deadline is there before.
+func (w *world) timed(timeout time.Duration) bool {
+	id := "slow-" + timeout.String()
+	slow := w.add(id, waits(nil))
+	run := w.launch(fmt.Sprintf("\n  - {id: a, agent: %s, message: go, timeout: %s}\n", id, timeout))
+	w.eventually("it goes on", func() bool { return len(slow.Tasks()) == 1 || w.run(run.ID).State.Terminal() })
+	if w.run(run.ID).State.Terminal() {
+		return false
+	}
 	w.crash()
 	w.start()
 	w.reaches(run.ID, a2a.TaskStateFailed)
@@ -230,6 +243,7 @@ func planTimer(w *world) {
 	if slow.Cancels() != 1 {
 		w.Errorf("%d cancels", slow.Cancels())
 	}
+	return true
 }
 
 func planFound(w *world) {
