@@ -140,7 +140,7 @@ func TestE2EFramesAreSandboxes(t *testing.T) {
 	b.do(chromedp.Navigate(w.srv.URL + "/c/c1"))
 	b.until(`document.querySelector('#live').dataset.state === "on"`)
 	b.until(`document.querySelector('math mfrac').getBoundingClientRect().height > 20`)
-	js[bool](b, `document.querySelectorAll('details.diagram, details.media').forEach(d => d.open = true) === undefined`)
+	js[bool](b, `document.querySelectorAll('details.diagram, .media details').forEach(d => d.open = true) === undefined`)
 	b.until(`Number(document.querySelector('.diagram iframe')?.height) >= 40`)
 	b.until(`document.querySelector('.media iframe')?.getAttribute("sandbox") === ""`)
 	for _, frame := range []string{".diagram iframe", ".media iframe"} {

@@ -47,7 +47,7 @@ func TestE2EKeeping(t *testing.T) {
 	w.srv = httptest.NewServer(w.Handler())
 	t.Cleanup(w.srv.Close)
 
-	tab := w.tab(browser(t))
+	tab := w.tab(browserFor(t, 5*time.Minute))
 	check := func(what string) {
 		js[any](tab, string(axe)+";0")
 		js[any](tab, `(axe.run(document, {resultTypes: ['violations']}).then(r => window.found = JSON.stringify(r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + n.html.slice(0, 160)).join(' | ')))), 0)`)
