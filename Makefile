@@ -19,7 +19,7 @@ GOTESTSUM := $(CURDIR)/bin/tools/gotestsum --format pkgname-and-test-fails --for
 TEST      := $(GOTESTSUM) -race -shuffle=on -timeout=15m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build cluster test check dev e2e bench bench-history crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
+.PHONY: help run build cluster test check dev e2e bench bench-history bench-page crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
 	fmt lint uptodate tidy clean deps tools
 
 help: ## print this
@@ -52,6 +52,9 @@ bench: ## Go benchmarks of the hot paths, with allocations
 
 bench-history: ## seed MESSAGES (1,000,000) messages and measure the pages of a real serve
 	go test -count=1 -timeout=60m -v -run TestHistory ./app/historytest -messages $(MESSAGES) -dir $(CURDIR)/.cache/history-$(MESSAGES)
+
+bench-page: ## measure the page in a real Chromium: start, scrolling, from a chunk to pixels, a flood
+	go test -count=1 -timeout=15m -v -run TestSpeed ./frontend -speed
 
 crash: ## CYCLES (200) times kill -9 under load, then compare with what was acknowledged
 	go test -count=1 -timeout=40m -v -run TestCrash ./app/crashtest -cycles $(CYCLES)
