@@ -271,11 +271,12 @@ func (w *world) ask(run string) *orchestrator.Ask {
 	return asks[0]
 }
 
-// events returns a run's events, but for those that only tell of the processes that carry it on.
+// events returns a run's events, but for those that only tell of the processes that carry it on. They are also read when the
+// time of the test is over, to say how far it came.
 func (w *world) events(id string) []*orchestrator.Event {
 	w.Helper()
 	var all []*orchestrator.Event
-	for es, err := range w.store.ReadRun(w.ctx, id, 0) {
+	for es, err := range w.store.ReadRun(context.WithoutCancel(w.ctx), id, 0) {
 		w.must(err)
 		for _, e := range es {
 			if e.Kind != orchestrator.EventTaken {
