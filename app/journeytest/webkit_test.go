@@ -163,9 +163,9 @@ func startWebKit(t *testing.T, driver, binary string) (tab, error) {
 }
 
 // refusal is an error that the driver answered with.
-type refusal struct{ Error_, Message string }
+type refusal struct{ kind, message string }
 
-func (r *refusal) Error() string { return r.Error_ + ": " + r.Message }
+func (r *refusal) Error() string { return r.kind + ": " + r.message }
 
 // command sends a command, and reads what came of it into out.
 func (s *session) command(method, url string, in, out any) error {
