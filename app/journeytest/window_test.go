@@ -188,7 +188,8 @@ func (w *window) press(name string) {
 	})
 }
 
-// write types into the field that has a label, in place of what stands there.
+// write types into the field that has a label, in place of what stands there. A date is looked at once it is typed, and
+// typed again where a browser that has much to do has missed a key.
 func (w *window) write(label, text string) {
 	w.Helper()
 	w.eventually(func() error {
@@ -199,9 +200,28 @@ func (w *window) write(label, text string) {
 		if at.Why != "" {
 			return fmt.Errorf("nothing can be typed into %q: %s", label, at.Why)
 		}
-		return nil
+		date, err := eval[bool](w, "document.activeElement.type === 'date' && (document.activeElement.value = '', true)")
+		if err != nil || !date {
+			return err
+		}
+		meant, err := time.Parse("01/02/2006", text)
+		if err != nil {
+			return err
+		}
+		if err := w.insert(text); err != nil {
+			return err
+		}
+		got, err := eval[string](w, "document.activeElement.value ?? ''")
+		if err == nil && got != meant.Format(time.DateOnly) {
+			err = fmt.Errorf("%q was typed into %q, and it has %q", text, label, got)
+			js[any](w, "(document.activeElement.blur(), 0)") // the next try begins with the first part of it again
+		}
+		return err
 	})
-	js[any](w, "(document.activeElement.type === 'date' || document.activeElement.select?.(), 0)")
+	if js[bool](w, "document.activeElement.type === 'date'") {
+		return
+	}
+	js[any](w, "(document.activeElement.select?.(), 0)")
 	w.must(w.insert(text))
 }
 
