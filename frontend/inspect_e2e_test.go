@@ -66,11 +66,15 @@ func TestE2EInbox(t *testing.T) {
 	w.asks("q2", "How many seats?")
 	a.until("told.length === 1 && told[0] === 'How many seats?|Atlas Research, in Edge log store|ask-q2'")
 	a.until("document.querySelector('#in-q2') && document.title.startsWith('(2) ')")
-	if v := js[string](a, "document.querySelector('#inbox-shown textarea')?.value ?? ''"); v != "Compute Mo" {
-		// The newest question is the one that is shown. What was typed for another is kept for when it is shown again.
-		js[bool](a, `document.querySelector('#in-q1').click() === undefined`) // at once: the list may be drawn anew any time
-		a.until("document.querySelector('#ask-q1 textarea')?.value === 'Compute Mo'")
+	// What somebody types in stays until they leave it. Then the newest question is shown, and what was typed for another is
+	// kept for when that is shown again.
+	if v := js[string](a, "document.activeElement.closest('#ask-q1') && document.activeElement.value"); v != "Compute Mo" {
+		t.Errorf("while it was typed, the answer became %q", v)
 	}
+	js[any](a, "(document.activeElement.blur(), 0)")
+	a.until("document.querySelector('#ask-q2 textarea')")
+	js[bool](a, `document.querySelector('#in-q1').click() === undefined`) // at once: the list may be drawn anew any time
+	a.until("document.querySelector('#ask-q1 textarea')?.value === 'Compute Mo'")
 
 	b := w.tab(a.ctx)
 	b.do(chromedp.Navigate(w.srv.URL + "/inbox?ask=q2"))

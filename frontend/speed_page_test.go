@@ -100,7 +100,8 @@ func TestSpeed(t *testing.T) {
 	}
 	t.Logf("scrolling: %d of %d frames were late, %d in a row; p95 of a frame %.0f ms", late, len(gaps), streak, quantile(gaps, .95))
 
-	// From the store to the pixels: each chunk says when it was stored, and two frames after it is in the page it was painted.
+	// From the store to the pixels: each chunk says when it was stored, and when the frame after the one that put it into the
+	// page begins it was painted.
 	stream := func(run string, chunks int, every time.Duration, text func(i int) string) {
 		w.begin("c1", run, "go")
 		w.tell("c1", run, status(run, a2a.TaskStateWorking, ""), nil)
@@ -121,7 +122,7 @@ func TestSpeed(t *testing.T) {
 			const at = Number([...document.querySelector("#open").textContent.matchAll(/<(\d{13})>/g)].pop()?.[1] ?? 0)
 			if (at <= seen) return
 			seen = at
-			requestAnimationFrame(() => requestAnimationFrame(() => took.push(Date.now() - at)))
+			requestAnimationFrame(() => took.push(Date.now() - at))
 		}).observe(document.querySelector("#open"), {subtree: true, childList: true, characterData: true})
 	})()`)
 	stream("s1", 250, 40*time.Millisecond, func(i int) string { return fmt.Sprintf("`<%d>` and words. ", time.Now().UnixMilli()) })

@@ -32,7 +32,9 @@ export function focus(el: HTMLElement | null | undefined, options?: FocusOptions
 export function apply(ops: Op[]): void {
 	const focused = document.activeElement;
 	const key = focused instanceof HTMLElement ? keyOf(focused) : "";
+	let told = false; // a text that streams is nobody else's business, and the whole page is long to look through
 	for (const [op, id, body = ""] of ops) {
+		told ||= !/-[tf]$/.test(id);
 		if (op === "s") {
 			say(body);
 			continue;
@@ -43,7 +45,7 @@ export function apply(ops: Op[]): void {
 			case "a": el.append(fragment(body)); break;
 			case "p": el.prepend(fragment(body)); break;
 			case "b": el.before(fragment(body)); break;
-			case "r": el.replaceWith(fragment(body)); break;
+			case "r": replace(el, body); break;
 			case "i": el.replaceChildren(fragment(body)); break;
 			case "t": el.append(body); break;
 			case "x": el.remove(); break;
@@ -53,7 +55,31 @@ export function apply(ops: Op[]): void {
 	if (key && !document.contains(focused)) focus(document.querySelector<HTMLElement>(key), { preventScroll: true });
 	const here = document.body.dataset.conversation;
 	if (here) document.querySelector(`#chats a[href="/c/${CSS.escape(here)}"]`)?.setAttribute("aria-current", "page");
-	document.dispatchEvent(new Event("parley:changed"));
+	if (told) document.dispatchEvent(new Event("parley:changed"));
+}
+
+const newer = new WeakMap<HTMLElement, string>();
+
+/** replace draws an element anew; one that somebody types in once they have left it: half a date is no value to keep. */
+function replace(el: HTMLElement, html: string): void {
+	const at = document.activeElement!;
+	if (!el.contains(at) || !at.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=file])")) {
+		el.replaceWith(fragment(html));
+		return;
+	}
+	if (!newer.has(el)) {
+		const left = () => setTimeout(() => { // what is being pressed must be there to be clicked
+			if (el.contains(document.activeElement) || el.matches(":active")) return;
+			el.removeEventListener("focusout", left);
+			document.removeEventListener("pointerup", left);
+			if (!el.isConnected) return;
+			el.replaceWith(fragment(newer.get(el)!));
+			document.dispatchEvent(new Event("parley:changed"));
+		});
+		el.addEventListener("focusout", left);
+		document.addEventListener("pointerup", left);
+	}
+	newer.set(el, html);
 }
 
 /** days leaves each day its first line: pieces of a transcript each begin with one. */
