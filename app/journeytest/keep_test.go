@@ -70,7 +70,7 @@ func journeyFind(t *testing.T, b browser) {
 	w.picture("found")
 
 	// By the palette, from anywhere, with the keyboard alone.
-	w.press("Tasks")
+	w.follow("Tasks", "/tasks")
 	w.live()
 	w.must(w.key("k", true))
 	w.until("document.activeElement.id === 'palette-q'")
@@ -124,7 +124,7 @@ func journeyExport(t *testing.T, b browser) {
 // Tasks page, under the colleague's name.
 func journeyPublish(t *testing.T, b browser) {
 	p, w := begin(t, b)
-	w.press("My agent")
+	w.follow("My agent", "/my-agent")
 	w.live()
 	w.press("Stop publishing")
 	w.press("Publish")
@@ -167,10 +167,10 @@ func journeyPublish(t *testing.T, b browser) {
 	if resp, b := call(secret + "x"); resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("with a wrong token: %s %s", resp.Status, b)
 	}
-	w.press("Tasks")
+	w.follow("Tasks", "/tasks")
 	w.until("[...document.querySelectorAll('#task-rows > tr')].some(r => r.innerText.includes('Kestrel of the second floor') && r.querySelector('.is-done'))")
 	w.picture("called")
-	w.press("My agent")
+	w.follow("My agent", "/my-agent")
 	w.until("document.querySelector('#callers table')?.innerText.includes('Kestrel of the second floor')")
 	w.quiet()
 }

@@ -170,22 +170,42 @@ func (w *window) eventually(try func() error) {
 // press clicks what has a name: a link, a button, a box to tick. What is covered by something else cannot be pressed.
 func (w *window) press(name string) {
 	w.Helper()
+	w.eventually(func() error { return w.tryPress(name) })
+}
+
+// follow presses a link until its page is there, as whoever sees nothing happen does: a page that is drawn anew in that
+// moment may not have heard of it.
+func (w *window) follow(name, path string) {
+	w.Helper()
+	at := "location.pathname === " + quote(path)
 	w.eventually(func() error {
-		at, err := eval[point](w, looked("named", name))
-		if err != nil {
+		if err := w.tryPress(name); err != nil {
 			return err
 		}
-		if at.Why != "" {
-			return fmt.Errorf("%q cannot be pressed: %s", name, at.Why)
+		for patience := time.Now().Add(5 * time.Second); time.Now().Before(patience); time.Sleep(25 * time.Millisecond) {
+			if there, err := eval[bool](w, at); err == nil && there {
+				return nil
+			}
 		}
-		if err := w.click(at.X, at.Y); err != nil {
-			return err
-		}
-		if hit, err := eval[bool](w, "window.pressed !== false"); err == nil && !hit {
-			return fmt.Errorf("%q moved away", name)
-		}
-		return nil // where there is no page to be asked, the press has led to another one
+		return fmt.Errorf("%q does not lead to %s", name, path)
 	})
+}
+
+func (w *window) tryPress(name string) error {
+	at, err := eval[point](w, looked("named", name))
+	if err != nil {
+		return err
+	}
+	if at.Why != "" {
+		return fmt.Errorf("%q cannot be pressed: %s", name, at.Why)
+	}
+	if err := w.click(at.X, at.Y); err != nil {
+		return err
+	}
+	if hit, err := eval[bool](w, "window.pressed !== false"); err == nil && !hit {
+		return fmt.Errorf("%q moved away", name)
+	}
+	return nil // where there is no page to be asked, the press has led to another one
 }
 
 // write types into the field that has a label, in place of what stands there. A date is looked at once it is typed, and

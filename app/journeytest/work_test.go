@@ -8,7 +8,7 @@ import (
 // and reads what came of it.
 func journeyWorkflow(t *testing.T, b browser) {
 	_, w := begin(t, b)
-	w.press("Workflows")
+	w.follow("Workflows", "/workflows")
 	w.press("Research and publish")
 	w.shows("Nothing wrong")
 	w.picture("workflow")
@@ -30,7 +30,7 @@ func journeyWorkflow(t *testing.T, b browser) {
 	w.until("document.querySelectorAll('#run-steps > li > details > summary .is-done').length === 4")
 	w.until("document.querySelector('#run-arts a') && document.querySelector('#run-fall rect')")
 	w.picture("workflow-done")
-	w.press("Workflows")
+	w.follow("Workflows", "/workflows")
 	w.until("document.querySelector('#wf-publish .is-done')")
 	w.quiet()
 }
