@@ -71,7 +71,6 @@ func journeyFind(t *testing.T, b browser) {
 
 	// By the palette, from anywhere, with the keyboard alone.
 	w.follow("Tasks", "/tasks")
-	w.live()
 	w.must(w.key("k", true))
 	w.until("document.activeElement.id === 'palette-q'")
 	w.types("kittiwake")
@@ -125,7 +124,6 @@ func journeyExport(t *testing.T, b browser) {
 func journeyPublish(t *testing.T, b browser) {
 	p, w := begin(t, b)
 	w.follow("My agent", "/my-agent")
-	w.live()
 	w.press("Stop publishing")
 	w.press("Publish")
 	w.shows("Stop publishing")

@@ -170,46 +170,33 @@ func (w *window) eventually(try func() error) {
 // press clicks what has a name: a link, a button, a box to tick. What is covered by something else cannot be pressed.
 func (w *window) press(name string) {
 	w.Helper()
-	w.eventually(func() error { return w.tryPress(name) })
-}
-
-// follow presses a link until its page is there, as whoever sees nothing happen does: a page that is drawn anew in that
-// moment may not have heard of it.
-func (w *window) follow(name, path string) {
-	w.Helper()
-	at := "location.pathname === " + quote(path)
 	w.eventually(func() error {
-		if err := w.tryPress(name); err != nil {
+		at, err := eval[point](w, looked("named", name))
+		if err != nil {
 			return err
 		}
-		for patience := time.Now().Add(5 * time.Second); time.Now().Before(patience); time.Sleep(25 * time.Millisecond) {
-			if there, err := eval[bool](w, at); err == nil && there {
-				return nil
-			}
+		if at.Why != "" {
+			return fmt.Errorf("%q cannot be pressed: %s", name, at.Why)
 		}
-		return fmt.Errorf("%q does not lead to %s", name, path)
+		if err := w.click(at.X, at.Y); err != nil {
+			return err
+		}
+		if hit, err := eval[bool](w, "window.pressed !== false"); err == nil && !hit {
+			return fmt.Errorf("%q moved away", name)
+		}
+		return nil // where there is no page to be asked, the press has led to another one
 	})
 }
 
-func (w *window) tryPress(name string) error {
-	at, err := eval[point](w, looked("named", name))
-	if err != nil {
-		return err
-	}
-	if at.Why != "" {
-		return fmt.Errorf("%q cannot be pressed: %s", name, at.Why)
-	}
-	if err := w.click(at.X, at.Y); err != nil {
-		return err
-	}
-	if hit, err := eval[bool](w, "window.pressed !== false"); err == nil && !hit {
-		return fmt.Errorf("%q moved away", name)
-	}
-	return nil // where there is no page to be asked, the press has led to another one
+// follow presses what leads to a page, and waits until that one is there and live.
+func (w *window) follow(name, path string) {
+	w.Helper()
+	w.press(name)
+	w.until("location.pathname === " + quote(path))
+	w.live()
 }
 
-// write types into the field that has a label, in place of what stands there. A date is looked at once it is typed, and
-// typed again where a browser that has much to do has missed a key.
+// write types into the field that has a label, in place of what stands there.
 func (w *window) write(label, text string) {
 	w.Helper()
 	w.eventually(func() error {
@@ -220,28 +207,9 @@ func (w *window) write(label, text string) {
 		if at.Why != "" {
 			return fmt.Errorf("nothing can be typed into %q: %s", label, at.Why)
 		}
-		date, err := eval[bool](w, "document.activeElement.type === 'date' && (document.activeElement.value = '', true)")
-		if err != nil || !date {
-			return err
-		}
-		meant, err := time.Parse("01/02/2006", text)
-		if err != nil {
-			return err
-		}
-		if err := w.insert(text); err != nil {
-			return err
-		}
-		got, err := eval[string](w, "document.activeElement.value ?? ''")
-		if err == nil && got != meant.Format(time.DateOnly) {
-			err = fmt.Errorf("%q was typed into %q, and it has %q", text, label, got)
-			js[any](w, "(document.activeElement.blur(), 0)") // the next try begins with the first part of it again
-		}
-		return err
+		return nil
 	})
-	if js[bool](w, "document.activeElement.type === 'date'") {
-		return
-	}
-	js[any](w, "(document.activeElement.select?.(), 0)")
+	js[any](w, "(document.activeElement.type === 'date' || document.activeElement.select?.(), 0)")
 	w.must(w.insert(text))
 }
 
