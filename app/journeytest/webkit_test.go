@@ -285,7 +285,39 @@ func (v *webkitTab) insert(text string) error {
 	if text == "" {
 		return v.keys(false, "\ue003")
 	}
+	date, err := v.evaluate("document.activeElement.type === 'date'")
+	if err != nil {
+		return err
+	}
+	if date == "true" {
+		return v.date(text)
+	}
 	return v.keys(false, strings.Split(text, "")...)
+}
+
+// date types a date until the field has it: a key that comes more than a second after the one before begins its part of
+// the date anew, as on a machine that has much to do.
+func (v *webkitTab) date(text string) error {
+	meant, err := time.Parse("01/02/2006", text)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(45 * time.Second); ; {
+		if err := v.keys(false, strings.Split(text, "")...); err != nil {
+			return err
+		}
+		got, err := v.evaluate("document.activeElement.value")
+		if err != nil || got == meant.Format(`"2006-01-02"`) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s was typed, and the field has %s", text, got)
+		}
+		// The next try begins with the month again.
+		if _, err := v.evaluate("(e => (e.blur(), e.value = '', e.focus(), 0))(document.activeElement)"); err != nil {
+			return err
+		}
+	}
 }
 
 func (v *webkitTab) key(k string, control bool) error {
