@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -355,9 +356,20 @@ func TestE2EScroll(t *testing.T) {
 	}
 	w.chatWith("c1", items...)
 	a := w.tab(browser(t))
+	scripts := func(off bool) {
+		if _, err := chromedp.Call(a.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: off}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scripts(true)
+	a.do(chromedp.Navigate(w.srv.URL + "/c/c1"))
+	end := "(s => s.getBoundingClientRect().bottom < document.querySelector('#end').getBoundingClientRect().top - 64 ? 1000 : Math.abs(s.scrollTop))(document.querySelector('#scroll'))"
+	if away := js[float64](a, end); away != 0 {
+		t.Errorf("without its script a page opens %v pixels from the end", away)
+	}
+	scripts(false)
 	a.do(chromedp.Navigate(w.srv.URL + "/c/c1"))
 	a.until("document.querySelector('#live-word').textContent === 'Live'")
-	end := "document.querySelector('#scroll').scrollHeight - document.querySelector('#scroll').scrollTop - document.querySelector('#scroll').clientHeight"
 	a.until(end + " < 64")
 	w.begin("c1", "r1", "go")
 	w.tell("c1", "r1", chunk("r1", longText(2000), false), nil)
@@ -365,10 +377,11 @@ func TestE2EScroll(t *testing.T) {
 	a.until(end + " < 64")
 
 	js[float64](a, "document.querySelector('#scroll').scrollTop -= 900")
-	at := js[float64](a, "document.querySelector('#scroll').scrollTop")
+	place := "(s => [...document.querySelectorAll('#items > *, #open *')].map(e => e.getBoundingClientRect().top - s).find(y => y >= 0))(document.querySelector('#scroll').getBoundingClientRect().top)"
+	at := js[float64](a, place)
 	w.tell("c1", "r1", chunk("r1", longText(2000), true), nil)
 	a.until("!document.querySelector('#newer').hidden")
-	if now := js[float64](a, "document.querySelector('#scroll').scrollTop"); now != at {
+	if now := js[float64](a, place); math.Abs(now-at) > 1 {
 		t.Errorf("the view moved from %v to %v", at, now)
 	}
 	a.do(chromedp.Click(chromedp.ID("newer")))
@@ -376,21 +389,40 @@ func TestE2EScroll(t *testing.T) {
 
 	// From far up the way back is there before anything new comes, as a button and as a key.
 	for _, way := range []chromedp.Action[chromedp.Void]{chromedp.Click(chromedp.ID("newer")), chromedp.KeyEvent(kb.End)} {
-		js[float64](a, "document.querySelector('#scroll').scrollTop = 0")
+		js[float64](a, "document.querySelector('#scroll').scrollTop = -1e6")
 		a.until("!document.querySelector('#newer').hidden")
 		a.do(way)
 		a.until(end + " < 64 && document.querySelector('#newer').hidden")
 	}
 
 	// Older ones come in above, and the view stays on what it showed.
-	js[float64](a, "document.querySelector('#scroll').scrollTop = 0")
+	js[float64](a, "document.querySelector('#scroll').scrollTop = -1e6")
 	a.until("document.querySelector('#items').innerText.includes('message 60.')")
-	js[float64](a, "document.querySelector('#scroll').scrollTop = 0")
+	js[float64](a, "document.querySelector('#scroll').scrollTop = -1e6")
 	a.until("document.querySelector('#items').innerText.includes('message 0.') && !document.querySelector('#earlier')")
 	if n := js[float64](a, "document.querySelectorAll('#items > [data-day]').length"); n != 1 {
 		t.Errorf("the day is named %v times", n)
 	}
 	a.quiet()
+}
+
+// What a tool of a message cannot do is said at that message, and no longer once it could.
+func TestE2EToolFails(t *testing.T) {
+	w := guarded(t)
+	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "first"}, &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "second"})
+	a := w.tab(browser(t))
+	a.do(chromedp.Navigate(w.srv.URL + "/c/c1"))
+	a.until("document.querySelector('#live-word').textContent === 'Live'")
+	first := `[...document.querySelectorAll("#items .mine")].find(m => m.innerText.includes("first"))`
+	branch := first + `.querySelector("[formaction*='/branch/']")`
+	js[any](a, "(b => { b.dataset.was = b.formAction; b.formAction = '/c/none/branch/1'; b.click() })("+branch+")")
+	a.until(first + ".querySelector('[data-fault]')?.innerText")
+	js[any](a, "(b => { b.formAction = b.dataset.was; b.click() })("+branch+")")
+	a.until("location.pathname !== '/c/c1' && document.querySelector('#items').innerText.includes('first')")
+	if js[bool](a, "document.querySelector('#items').innerText.includes('second')") {
+		t.Error("the branch goes on after its place")
+	}
+	a.quiet("404")
 }
 
 func TestE2EReconnects(t *testing.T) {

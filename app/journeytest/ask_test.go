@@ -49,6 +49,10 @@ func journeyFirstChat(t *testing.T, b browser) {
 	if again := js[string](w, "document.querySelector('#items').innerText"); again != said {
 		t.Errorf("after a reload the chat says\n%s\nnot\n%s", again, said)
 	}
+	// It opens at its end, from which one can scroll up.
+	w.until("document.querySelector('#end').getBoundingClientRect().bottom <= document.querySelector('#scroll').getBoundingClientRect().bottom + 1")
+	js[any](w, "(document.querySelector('#scroll').scrollBy(0, -200), 0)")
+	w.until("document.querySelector('#end').getBoundingClientRect().top > document.querySelector('#scroll').getBoundingClientRect().bottom")
 	w.until("document.querySelector('#chats').innerText.includes('tide tables')")
 	w.quiet()
 }

@@ -21,9 +21,11 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 	const data = new FormData(form, submitter);
 	const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data as unknown as Record<string, string>);
 	form.ariaBusy = "true";
-	fault(form, "");
+	const at = submitter ?? form;
+	const action = submitter?.hasAttribute("formaction") ? (submitter as HTMLButtonElement).formAction : form.action;
+	fault(form, at, "");
 	try {
-		const r = await fetch(form.action, { method: "POST", body, headers: { "Parley-Live": "1" } });
+		const r = await fetch(action, { method: "POST", body, headers: { "Parley-Live": "1" } });
 		if (r.status === 401) return location.reload();
 		if (r.ok) { form.dispatchEvent(new Event("parley:sent")); form.closest("dialog")?.close(); }
 		if (r.status === 201) return location.assign(r.headers.get("Location") ?? "/");
@@ -36,19 +38,20 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 			if (wrong?.type === "text") wrong.setSelectionRange(wrong.value.length, wrong.value.length);
 			return;
 		}
-		fault(form, html);
+		fault(form, at, html);
 	} catch {
-		fault(form, "", t("Parley did not answer. What you wrote is still here; send it again when the connection is back."));
+		fault(form, at, "", t("Parley did not answer. What you wrote is still here; send it again when the connection is back."));
 	} finally {
 		form.ariaBusy = null;
 	}
 }
 
-/** fault puts what went wrong where it went wrong: into the form's own slot, or behind it. */
-function fault(form: HTMLFormElement, html: string, words = ""): void {
-	let slot = form.querySelector("[data-fault]");
+/** fault puts what went wrong where it went wrong: into the form's own slot, or behind what was pressed. */
+function fault(form: HTMLFormElement, at: HTMLElement, html: string, words = ""): void {
+	const place = at.closest(".card, .pulse, .msg, .mine") ?? form;
+	let slot = form.querySelector("[data-fault]") ?? place.querySelector(":scope > [data-fault]");
 	if (!slot && (html || words)) {
-		slot = (form.closest(".card, .pulse, .msg") ?? form).appendChild(document.createElement("div"));
+		slot = place.appendChild(document.createElement("div"));
 		slot.setAttribute("data-fault", "");
 	}
 	slot?.replaceChildren(fragment(html));

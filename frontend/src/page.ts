@@ -2,17 +2,13 @@
 import { t } from "./words";
 import { all, apply, byId, say, type Op } from "./dom";
 
-/** scroller keeps the end in view while it is in view, and never otherwise. */
+/** scroller keeps the end in view while it is in view, and never otherwise. Places are counted from the end, up from 0. */
 export const scroller = {
 	el: null as HTMLElement | null,
 	follows: false, // until somebody scrolls away: what is drawn late, or turns out taller, must not end it
-	top: 0,
-	atEnd(): boolean {
-		const s = this.el;
-		return !!s && s.scrollHeight - s.scrollTop - s.clientHeight < 64;
-	},
+	up: 0,
 	toEnd(): void {
-		if (this.el) this.el.scrollTop = this.el.scrollHeight;
+		if (this.el) this.el.scrollTop = 0;
 	},
 	/** jump goes to the newest message, and stays there: what was never in view turns out taller once it is. */
 	jump(): void {
@@ -21,18 +17,25 @@ export const scroller = {
 		this.follows = true;
 		this.toEnd();
 	},
+	/** keep makes a change, and what is read stays where it was. */
 	keep(change: () => void): void {
 		const s = this.el;
-		if (!s || !byId("open")) return change();
-		const stick = this.follows;
-		const height = byId("transcript")!.scrollHeight;
-		change();
-		const pill = byId("newer")!;
-		if (stick) this.toEnd();
-		else if (byId("transcript")!.scrollHeight > height) {
-			pill.hidden = false;
-			pill.textContent = pill.dataset.new!;
+		const transcript = byId("transcript");
+		if (!s || !transcript) return change();
+		if (this.follows) {
+			change();
+			return this.toEnd();
 		}
+		const height = transcript.offsetHeight;
+		const read = all("#items > *, #open > *").find((el) => el.getBoundingClientRect().bottom > s.getBoundingClientRect().top);
+		const place = read?.getBoundingClientRect().top;
+		change();
+		const still = read?.isConnected ? read : byId(read?.id ?? "");
+		if (still) s.scrollTop += still.getBoundingClientRect().top - place!;
+		if (transcript.offsetHeight <= height) return;
+		const pill = byId("newer")!;
+		pill.hidden = false;
+		pill.textContent = pill.dataset.new!;
 	},
 };
 
@@ -40,17 +43,18 @@ export function page(): void {
 	const s = (scroller.el = byId("scroll"));
 	if (s && byId("open")) {
 		const target = location.hash.length > 1 ? byId(decodeURIComponent(location.hash.slice(1))) : null;
-		target ? target.scrollIntoView({ block: "center" }) : scroller.toEnd();
-		scroller.follows = scroller.atEnd();
+		target?.scrollIntoView({ block: "center" });
+		scroller.follows = !target;
 		s.addEventListener("scroll", () => {
 			const pill = byId("newer")!;
-			if (scroller.atEnd()) {
+			const up = -s.scrollTop;
+			if (up < 64) {
 				pill.hidden = scroller.follows = true;
 				pill.textContent = pill.dataset.far!;
-			} else if (s.scrollTop < scroller.top) scroller.follows = false;
-			if (!scroller.follows && s.scrollHeight - s.scrollTop > 2.5 * s.clientHeight && !document.querySelector("a.newer")) pill.hidden = false;
-			scroller.top = s.scrollTop;
-			if (s.scrollTop < 600) void earlier();
+			} else if (up > scroller.up) scroller.follows = false;
+			if (!scroller.follows && up > 1.5 * s.clientHeight && !document.querySelector("a.newer")) pill.hidden = false;
+			scroller.up = up;
+			if (s.scrollHeight - s.clientHeight - up < 600) void earlier();
 		}, { passive: true });
 		const grown = new ResizeObserver(() => scroller.follows && scroller.toEnd());
 		grown.observe(s);
@@ -93,19 +97,14 @@ function clock(ms: number): string {
 
 let fetching = false;
 
-/** earlier fetches the items before the first one; the view stays on what it showed. */
+/** earlier fetches the items before the first one; the view, whose place is counted from the end, stays on what it showed. */
 async function earlier(): Promise<void> {
 	const link = document.querySelector<HTMLAnchorElement>("[data-earlier]");
-	const s = scroller.el;
-	if (!link || !s || fetching) return;
+	if (!link || fetching) return;
 	fetching = true;
 	try {
 		const r = await fetch(link.href, { headers: { "Parley-Live": "1" } });
-		if (!r.ok) return;
-		const ops = (await r.json() as { ops: Op[] }).ops;
-		const from = s.scrollHeight - s.scrollTop;
-		apply(ops);
-		s.scrollTop = s.scrollHeight - from;
+		if (r.ok) apply((await r.json() as { ops: Op[] }).ops);
 	} finally {
 		fetching = false;
 	}
