@@ -106,7 +106,9 @@ const expirePage = 200
 const (
 	oldConversations = `SELECT id FROM conversations WHERE NOT pinned AND updated < $1 AND NOT EXISTS (
 		SELECT 1 FROM runs WHERE conversation = conversations.id AND open)`
-	oldRuns = `SELECT id FROM runs WHERE conversation = '' AND NOT open AND updated < $1`
+	// What a call of a plan gave is read as long as the plan goes on.
+	oldRuns = `SELECT id FROM runs WHERE conversation = '' AND NOT open AND updated < $1 AND NOT (scope LIKE 'step/%' AND EXISTS (
+		SELECT 1 FROM runs AS plan WHERE plan.id = substr(runs.scope, 6) AND plan.open))`
 )
 
 // Expire removes conversations that were not touched for as long as the retention setting says, but for pinned ones and

@@ -451,6 +451,11 @@ func storeExpire(t *testing.T, open OpenStore) {
 	run := func(id, conversation string, state a2a.TaskState, age int) *orchestrator.Run {
 		return &orchestrator.Run{ID: id, Scope: "agent", Principal: "p", ConversationID: conversation, State: state, Updated: days(age)}
 	}
+	step := func(plan string) *orchestrator.Run { // an old call of a plan
+		r := run("step-"+plan, "", a2a.TaskStateCompleted, 11)
+		r.Scope = "step/" + plan
+		return r
+	}
 	storeWrite(t, s, &orchestrator.Batch{
 		Conversations: []*orchestrator.Conversation{
 			{ID: "old", Updated: days(11)},
@@ -464,6 +469,7 @@ func storeExpire(t *testing.T, open OpenStore) {
 			run("r-pinned", "pinned", a2a.TaskStateCompleted, 11), run("out-old", "", a2a.TaskStateFailed, 11),
 			run("out-open", "", a2a.TaskStateInputRequired, 11), run("out-new", "", a2a.TaskStateFailed, 9),
 			run("out-message", "", a2a.TaskStateUnspecified, 11),
+			step("out-open"), step("out-new"),
 		},
 		Events: []orchestrator.NewEvent{storeEvent("r-old", "old", 1), storeEvent("out-old", "", 1), storeEvent("out-new", "", 1)},
 	})
@@ -488,7 +494,7 @@ func storeExpire(t *testing.T, open OpenStore) {
 	storeWrite(t, s, &orchestrator.Batch{Settings: map[string]string{orchestrator.RetentionDays: "0"}})
 	expire(0)
 	storeWrite(t, s, &orchestrator.Batch{Settings: map[string]string{orchestrator.RetentionDays: "10"}})
-	expire(3)
+	expire(4)
 	expire(0)
 	for id, want := range map[string]bool{"old": false, "pinned": true, "busy": true, "edge": true, "new": true} {
 		if _, err := s.Conversation(t.Context(), id); (err == nil) != want {
@@ -497,6 +503,7 @@ func storeExpire(t *testing.T, open OpenStore) {
 	}
 	for id, want := range map[string]bool{
 		"r-old": false, "r-busy": true, "r-pinned": true, "out-old": false, "out-open": true, "out-new": true, "out-message": false,
+		"step-out-open": true, "step-out-new": false, // what it gave is wanted as long as its plan goes on
 	} {
 		if _, err := s.Run(t.Context(), id); (err == nil) != want {
 			t.Errorf("run %s: %v", id, err)
