@@ -184,7 +184,7 @@ func Open(ctx context.Context, cfg *Config) (_ *App, err error) {
 			return a.forCaller(ctx, principal, agent) != nil
 		},
 	})
-	a.store.erasing, a.store.changed = a.driver.Forget, a.othersChanged
+	a.store.forget, a.store.changed = a.driver.Forget, a.othersChanged
 	if a.publisher, err = newPublisher(ctx, a); err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ type Storage interface {
 type store struct {
 	Storage
 
-	// erasing lets go of what goes on in a conversation, before it is erased.
-	erasing func(ctx context.Context, conversation string) error
+	// forget lets go of what goes on in a conversation, and has erase remove it.
+	forget func(ctx context.Context, conversation string, erase func() error) error
 
 	// changed hears of what other processes changed; the zero Change: there may be anything.
 	changed func(ctx context.Context, c orchestrator.Change)
@@ -134,7 +134,7 @@ func (s *store) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 
 func (s *store) Write(ctx context.Context, b *orchestrator.Batch) error {
 	err := s.Storage.Write(ctx, b)
-	s.forget(b)
+	s.stale(b)
 	if edition, set := b.Settings[orchestrator.ErrorMapping]; set && err == nil {
 		s.old.Store(edition == "1.0.0")
 	}
@@ -147,25 +147,25 @@ func (s *store) Enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)) {
 		return
 	}
 	s.Storage.Enqueue(b, func(entries []*a2a.Entry, err error) {
-		s.forget(b)
+		s.stale(b)
 		if done != nil {
 			done(entries, err)
 		}
 	})
 }
 
-// Erase removes a conversation once nothing more of it is being written.
+// Erase removes a conversation once nothing more of it is being written. Whoever asked for it and left does not keep it from
+// being removed: by then its agents were told to stop.
 func (s *store) Erase(ctx context.Context, conversation string) error {
-	if s.erasing != nil {
-		if err := s.erasing(ctx, conversation); err != nil {
-			return err
-		}
+	erase := func() error { return s.Storage.Erase(context.WithoutCancel(ctx), conversation) }
+	if s.forget == nil {
+		return erase()
 	}
-	return s.Storage.Erase(ctx, conversation)
+	return s.forget(ctx, conversation, erase)
 }
 
-// forget reads the agents of a batch anew when they are next asked for.
-func (s *store) forget(b *orchestrator.Batch) {
+// stale reads the agents of a batch anew when they are next asked for.
+func (s *store) stale(b *orchestrator.Batch) {
 	if len(b.Agents) == 0 {
 		return
 	}

@@ -9,3 +9,10 @@ func (d *Driver) Calls(principal string) int {
 	defer d.mu.Unlock()
 	return d.calls[principal]
 }
+
+// Forgotten returns how many runs hear nothing because they are being erased.
+func (d *Driver) Forgotten() int {
+	d.news.mu.Lock()
+	defer d.news.mu.Unlock()
+	return len(d.news.gone)
+}

@@ -131,10 +131,13 @@ func TestUnreadableRun(t *testing.T) {
 	if err := again.Stop(t.Context(), good.ID); err != nil {
 		t.Errorf("the other run: %v", err)
 	}
-	if err := again.Forget(t.Context(), good.ConversationID); err != nil {
+	if err := again.Forget(t.Context(), good.ConversationID, nothing); err != nil {
 		t.Errorf("erasing: %v", err)
 	}
 }
+
+// nothing is an erase that removes nothing.
+func nothing() error { return nil }
 
 // origins notes on whose behalf tasks are canceled.
 type origins struct {
@@ -165,7 +168,7 @@ func TestForgetCancelsForTheRun(t *testing.T) {
 	run := say(t, d, "hi")
 	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
 	ctx, gone := context.WithCancel(t.Context())
-	if err := d.Forget(ctx, run.ConversationID); err != nil {
+	if err := d.Forget(ctx, run.ConversationID, nothing); err != nil {
 		t.Fatal(err)
 	}
 	gone()
@@ -203,7 +206,7 @@ func TestForgetSurvivesAPanic(t *testing.T) {
 	d := local.New(store, panicking{agents, asked}, nil)
 	run := say(t, d, "hi")
 	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
-	if err := d.Forget(t.Context(), run.ConversationID); err != nil {
+	if err := d.Forget(t.Context(), run.ConversationID, nothing); err != nil {
 		t.Fatal(err)
 	}
 	<-asked

@@ -19,10 +19,10 @@ import (
 type news struct {
 	mu    sync.Mutex
 	boxes map[string][]heard // by run; there is one while somebody sees to it
-	gone  map[string]bool    // runs that are erased: they hear nothing more
+	gone  map[string]bool    // runs that are being erased: they hear nothing
 }
 
-// forget makes a run hear nothing more.
+// forget makes a run hear nothing until it is remembered.
 func (n *news) forget(run string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -30,6 +30,13 @@ func (n *news) forget(run string) {
 		n.gone = map[string]bool{}
 	}
 	n.gone[run] = true
+}
+
+// remember lets a run hear again, if it is there.
+func (n *news) remember(run string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.gone, run)
 }
 
 // forgot reports whether a run is to be left alone.

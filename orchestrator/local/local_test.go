@@ -307,14 +307,14 @@ func TestForget(t *testing.T) {
 	})
 	run := say(t, d, "hi")
 	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
-	if err := d.Forget(t.Context(), run.ConversationID); err != nil {
-		t.Fatal(err)
-	}
-	head, err := store.Head(t.Context())
+	var head int64
+	err := d.Forget(t.Context(), run.ConversationID, func() (err error) {
+		if head, err = store.Head(t.Context()); err != nil {
+			return err
+		}
+		return store.Erase(t.Context(), run.ConversationID)
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Erase(t.Context(), run.ConversationID); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return agent.Cancels() == 1 })
@@ -326,6 +326,29 @@ func TestForget(t *testing.T) {
 	}
 	if _, err := store.Run(t.Context(), run.ID); !errors.Is(err, orchestrator.ErrNotFound) {
 		t.Errorf("the run is back: %v", err)
+	}
+	if n := d.Forgotten(); n != 0 {
+		t.Errorf("%d runs that are there no more are remembered", n)
+	}
+}
+
+// A conversation that could not be erased is still looked after: what its agents said to the cancel is read.
+func TestForgetInVain(t *testing.T) {
+	t.Parallel()
+	d, store, agent := setup(t, nil, func(x *orchestratortest.Turn) {
+		x.Status(a2a.TaskStateWorking)
+		<-x.Canceled()
+		x.Status(a2a.TaskStateCanceled)
+	})
+	run := say(t, d, "hi")
+	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
+	full := errors.New("the disk is full")
+	if err := d.Forget(t.Context(), run.ConversationID, func() error { return full }); !errors.Is(err, full) {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateCanceled })
+	if n := agent.Cancels(); n != 1 {
+		t.Errorf("%d cancels", n)
 	}
 }
 

@@ -163,23 +163,26 @@ func notStopped(err error) *orchestrator.Fault {
 
 var errForgotten = errors.New("the run was forgotten")
 
-// Forget lets go of the runs of a conversation that is about to be erased: their agents are asked to cancel, whatever
-// they say to it, and when it returns nothing more of the runs is stored. A run that cannot be read is not going on.
-func (d *Driver) Forget(ctx context.Context, conversation string) error {
-	for seen := map[string]bool{}; ; {
+// Forget lets go of the runs of a conversation, and has erase remove it: their agents are asked to cancel, whatever they say
+// to it, and from then on nothing more of the runs is stored. A run that cannot be read is not going on. When the conversation
+// was not erased after all, its runs are taken up again, by reading what their agents did meanwhile.
+func (d *Driver) Forget(ctx context.Context, conversation string, erase func() error) (err error) {
+	gone := map[string]bool{}
+	defer func() { d.remember(gone, err) }()
+	for more := true; more; {
 		runs, err := d.store.RunsOf(ctx, conversation)
 		if err != nil {
 			return err
 		}
-		more := false // a plan may have begun calls since they were listed; forgotten, it begins none
+		more = false // a plan may have begun calls since they were listed; forgotten, it begins none
 		for _, row := range runs {
-			if seen[row.ID] {
+			if gone[row.ID] {
 				continue
 			}
-			seen[row.ID], more = true, true
+			gone[row.ID], more = true, true
 			d.news.forget(row.ID)
 			r, err := d.open(ctx, row.ID)
-			if ctx.Err() != nil {
+			if err != nil && ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
@@ -189,10 +192,26 @@ func (d *Driver) Forget(ctx context.Context, conversation string) error {
 			r.forget()
 			d.release(r)
 		}
-		if !more {
-			return nil
-		}
 	}
+	return erase()
+}
+
+// remember is the end of Forget. Those that are there no more need not be known any longer; those that still are, as erasing
+// them failed with err, go on.
+func (d *Driver) remember(runs map[string]bool, err error) {
+	for id := range runs {
+		d.news.remember(id)
+	}
+	if err == nil {
+		return
+	}
+	d.start(func() {
+		for id := range runs {
+			if err := d.resume(d.ctx, id, nil); err != nil && !errors.Is(err, orchestrator.ErrNotFound) && d.ctx.Err() == nil {
+				d.revive(id, err)
+			}
+		}
+	})
 }
 
 func (r *run) forget() {

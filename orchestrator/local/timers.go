@@ -29,7 +29,7 @@ type timer struct {
 	index int
 }
 
-// set wakes a run at a time, in the place of one that was set before and is later.
+// set wakes a run at a time, in the place of the one that was set before.
 func (t *timers) set(d *Driver, run string, at time.Time) {
 	if d.host != nil {
 		return // it is told by Rest.Wake

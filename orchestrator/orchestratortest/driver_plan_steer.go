@@ -188,9 +188,9 @@ func planAgainWithOthers(w *world) {
 	w.reaches(run.ID, a2a.TaskStateCanceled)
 }
 
-// forgetter is a driver that lets go of what is about to be erased.
+// forgetter is a driver that lets go of what is erased.
 type forgetter interface {
-	Forget(ctx ctx, conversation string) error
+	Forget(ctx ctx, conversation string, erase func() error) error
 }
 
 func planForget(w *world) {
@@ -207,14 +207,16 @@ func planForget(w *world) {
 	next := w.add("next", echoes(""))
 	run := w.launch("\n  - {id: a, agent: slow, message: go}\n  - {id: b, needs: a, agent: next, message: go}\n")
 	w.eventually("it goes on", func() bool { return w.step(run.ID, "a").Calls[0].State == a2a.TaskStateWorking })
-	w.must(f.Forget(w.ctx, run.ConversationID))
-	before := len(w.events(run.ID))
-	close(gate)
-	w.agents.Wait()
-	w.must(w.driver.Close(w.ctx))
-	if after := len(w.events(run.ID)); after != before || len(next.Sent()) != 0 {
-		w.Errorf("%d events were stored after it was forgotten, %d messages sent", after-before, len(next.Sent()))
-	}
+	w.must(f.Forget(w.ctx, run.ConversationID, func() error {
+		before := len(w.events(run.ID))
+		close(gate)
+		w.agents.Wait()
+		w.must(w.driver.Close(w.ctx))
+		if after := len(w.events(run.ID)); after != before || len(next.Sent()) != 0 {
+			w.Errorf("%d events were stored after it was forgotten, %d messages sent", after-before, len(next.Sent()))
+		}
+		return nil
+	}))
 	w.store = w.newStore(w)
 	w.start()
 }
