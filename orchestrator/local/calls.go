@@ -23,10 +23,13 @@ func (d *Driver) mayCall(principal string) error {
 	}
 }
 
-// called counts a call that is made ready to begin, until it is out of memory.
+// called counts a call that is made ready to begin, or was read to go on, until it is out of memory.
 func (d *Driver) called(r *run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if r.call {
+		return
+	}
 	r.call = true
 	d.calls[r.row.Principal]++
 }

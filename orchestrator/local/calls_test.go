@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -37,4 +38,34 @@ func TestBoundOfCalls(t *testing.T) {
 			t.Errorf("%+v %v", p, err)
 		}
 	}
+}
+
+// What goes on counts after a restart as before.
+func TestBoundOfCallsAfterARestart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	end := make(chan struct{})
+	_, row := s.agents.Add("a", func(x *orchestratortest.Turn) {
+		x.Status(a2a.TaskStateWorking)
+		<-end
+		x.Say(a2a.TaskStateCompleted, "ok")
+	})
+	s.must(s.store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{row}}))
+	run, err := s.d.Launch(t.Context(), &orchestrator.Launch{Source: []byte("name: all\nsteps:\n  - {id: go, for-each: [1, 2, 3], agent: a, message: hi}\n")})
+	s.must(err)
+	count := func(n int) {
+		t.Helper()
+		waitFor(t, func() bool { return s.d.Calls(orchestrator.LocalPrincipal) == n })
+	}
+	count(3)
+	waitFor(t, func() bool {
+		p, err := s.d.Plan(t.Context(), run.ID)
+		s.must(err)
+		return !slices.ContainsFunc(p.Nodes[0].Calls, func(c orchestrator.PlanCall) bool { return c.State != a2a.TaskStateWorking })
+	})
+	s.restart()
+	count(3)
+	close(end)
+	waitFor(t, func() bool { return state(t, s.store, run.ID) == a2a.TaskStateCompleted })
+	count(0)
 }

@@ -93,9 +93,10 @@ type Driver struct {
 	files    files
 	specs    workflow.Specs
 
-	news   news   // of calls, for the runs they belong to
-	timers timers // of runs that wait for a time
-	kept   []*run // runs with plans that were used last
+	news   news          // of calls, for the runs they belong to
+	timers timers        // of runs that wait for a time
+	kept   []*run        // runs with plans that were used last
+	asking chan struct{} // holds one for each agent that is asked about a run that was taken up at the start
 
 	calls    map[string]int // that go on, by principal
 	maxCalls int
@@ -137,6 +138,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName, decider: opts.Decider,
 		live: map[string]*run{}, chats: map[string]*chat{}, counts: map[string]*count{}, where: map[string]counted{},
 		naming: map[string]chan struct{}{}, calls: map[string]int{}, maxCalls: maxCalls,
+		asking: make(chan struct{}, askedAtOnce),
 	}
 	if d.host = opts.Host; d.host != nil {
 		d.shared = store.(orchestrator.Shared)

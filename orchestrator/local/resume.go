@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -109,6 +111,7 @@ func (d *Driver) takeUp(rows []*orchestrator.Run, at map[string]a2a.TaskState) {
 		err := context.Cause(r.ctx)
 		if err == nil {
 			err = r.proceed(d.ctx, r.change())
+			r.queued = r.working
 		}
 		r.mu.Unlock()
 		if err != nil {
@@ -118,6 +121,43 @@ func (d *Driver) takeUp(rows []*orchestrator.Run, at map[string]a2a.TaskState) {
 		if err != nil && d.ctx.Err() == nil {
 			d.revive(r.row.ID, err)
 		}
+	}
+}
+
+// What is asked of agents after a start is asked in turns: so many at a time, so that thousands of open runs neither flood
+// their agents nor use up our connections. Who is slow to answer keeps the others waiting for no longer than askingTime.
+const (
+	askedAtOnce = 256
+	askingTime  = 5 * time.Second
+)
+
+// ask waits for the turn of a run that was taken up at the start. It waits no more once the run wants something else than to
+// know what became of its task: somebody is waiting then. r.mu is held.
+func (r *run) ask() {
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	r.interrupt = cancel
+	turn := false
+	r.unlocked(func() {
+		select {
+		case r.d.asking <- struct{}{}:
+			turn = true
+		case <-ctx.Done():
+		}
+	})
+	if r.queued, r.interrupt = false, nil; !turn {
+		return
+	}
+	end := sync.OnceFunc(func() { <-r.d.asking })
+	slow := time.AfterFunc(askingTime, end)
+	r.answered = func() { slow.Stop(); end() }
+}
+
+// hasAnswered ends the turn of ask. r.mu is held.
+func (r *run) hasAnswered() {
+	if r.answered != nil {
+		r.answered()
+		r.answered = nil
 	}
 }
 

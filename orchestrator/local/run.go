@@ -62,6 +62,8 @@ type run struct {
 	hops      int                        // how many agents the message came through, with us
 	counted   counted                    // where it was put last
 	working   bool
+	queued    bool               // it was taken up at a start, and its agent has not been asked yet
+	answered  func()             // lets others ask that were taken up with it; nil unless this one is asking
 	through   chan struct{}      // closed when the newest worker is through
 	interrupt context.CancelFunc // ends what the worker is doing now
 	sent      string             // the engine.Send that this process is carrying out
@@ -376,8 +378,11 @@ func (r *run) committed(_ []*a2a.Entry, err error) {
 
 // count puts the run where it counts for its principal.
 func (r *run) count() {
-	if r.parent != "" {
-		return // the plan counts, and bounds its calls
+	if r.parent != "" { // the plan counts; its calls have a bound of their own
+		if !r.state.Ended {
+			r.d.called(r)
+		}
+		return
 	}
 	to := countsRunning
 	switch {

@@ -122,7 +122,7 @@ func (r *run) cancelChild(cmd *engine.Stop, through chan<- struct{}) {
 // linger leaves the stream of a canceled task the time to say so itself, with all that came before.
 func (r *run) linger() {
 	r.mu.Lock()
-	reading := r.working && !r.state.Ended
+	reading := r.working && !r.queued && !r.state.Ended
 	if r.ended == nil {
 		r.ended = make(chan struct{})
 	}

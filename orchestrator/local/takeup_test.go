@@ -3,7 +3,11 @@ package local_test
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/a2a"
@@ -109,4 +113,102 @@ func TestClosedWhileTakingUp(t *testing.T) {
 			t.Errorf("%s: %s", id, at)
 		}
 	}
+}
+
+// asked is a caller whose agents are at work for good, and say where they are only when they are let.
+type asked struct {
+	orchestrator.Caller
+	let chan struct{}
+
+	mu    sync.Mutex
+	tasks []string // that were asked about
+}
+
+func (a *asked) Send(ctx context.Context, _ *orchestrator.Agent, r *a2a.SendRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if yield(&a2a.Task{ID: a2a.Text(r.Message.Parts), ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, nil) {
+			<-ctx.Done()
+		}
+	}
+}
+
+func (a *asked) Await(ctx context.Context, _ *orchestrator.Agent, task string) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		a.mu.Lock()
+		a.tasks = append(a.tasks, task)
+		a.mu.Unlock()
+		select {
+		case <-a.let:
+			if yield(&a2a.Task{ID: task, ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, nil) {
+				<-ctx.Done()
+			}
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (a *asked) Cancel(_ context.Context, _ *orchestrator.Agent, r *a2a.CancelRequest) (*a2a.Task, error) {
+	return &a2a.Task{ID: r.ID, ContextID: "c", Status: a2a.TaskStatus{State: a2a.TaskStateCanceled}}, nil
+}
+
+func (a *asked) so() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.tasks)
+}
+
+// After a start so many agents are asked at a time, and no more: the next when one has answered or takes its time. Somebody
+// who wants something of a run does not stand in that line.
+func TestAskedInTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, caller := orchestratortest.NewMemoryStore(), &asked{let: make(chan struct{})}
+		_, row := orchestratortest.NewAgents().Add("agent-1", nil)
+		if err := store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{row}}); err != nil {
+			t.Fatal(err)
+		}
+		first := local.New(store, caller, nil)
+		runs := map[string]string{} // by task
+		for i := range 6 {
+			run := say(t, first, fmt.Sprint("task ", i))
+			runs[fmt.Sprint("task ", i)] = run.ID
+			waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
+		}
+		if err := first.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		d := local.New(store, caller, nil)
+		d.BoundAsking(2)
+		defer d.Close(context.Background())
+		if err := d.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := func(n int, when string) {
+			t.Helper()
+			if synctest.Wait(); len(caller.so()) != n {
+				t.Fatalf("%s, %d agents were asked, want %d", when, len(caller.so()), n)
+			}
+		}
+		want(2, "at the start")
+		caller.let <- struct{}{}
+		want(3, "once one had answered")
+		time.Sleep(local.AskingTime - time.Millisecond)
+		want(3, "before those were slow")
+		time.Sleep(time.Millisecond)
+		want(5, "once those were slow")
+		for task, run := range runs {
+			if slices.Contains(caller.so(), task) {
+				continue
+			}
+			if err := d.Stop(t.Context(), run); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if got := state(t, store, run); got != a2a.TaskStateCanceled {
+				t.Errorf("the one in line that was stopped is %s", got)
+			}
+		}
+		want(5, "once the last was stopped")
+	})
 }

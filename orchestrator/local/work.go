@@ -87,6 +87,10 @@ func (r *run) next() engine.Command {
 func (r *run) work() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.queued {
+		r.ask()
+		defer r.hasAnswered() // also when it panics
+	}
 	for {
 		cmd := r.next()
 		if cmd == nil || r.ctx.Err() != nil {
@@ -104,6 +108,7 @@ func (r *run) work() {
 			err = r.await(ctx, cmd)
 		}
 		cancel()
+		r.hasAnswered()
 		if err != nil {
 			r.kill(err)
 			break
@@ -380,7 +385,7 @@ func (r *run) read(ctx context.Context, sent *engine.Send, seq iter.Seq2[a2a.Eve
 // take appends one event of the agent and what follows from it, and reports whether more is wanted. sent is the message
 // that e is the first answer to.
 func (r *run) take(ctx context.Context, sent *engine.Send, e a2a.Event) bool {
-	if r.state.Ended || r.ctx.Err() != nil {
+	if r.hasAnswered(); r.state.Ended || r.ctx.Err() != nil {
 		return false
 	}
 	arrived := &engine.Sent{}
