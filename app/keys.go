@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
@@ -29,6 +31,7 @@ type keys struct {
 	once sync.Once
 	key  *sign.Key
 	jwks []byte // the public half, as it is published
+	seed []byte // of what seals secrets; nil when there is none that outlives the program
 
 	mu   sync.Mutex
 	next string                                // fingerprint of the key from the next start on; "" = the same
@@ -41,11 +44,18 @@ const maxMade = 256
 // jwksPath is where the public key is published, below our origin.
 const jwksPath = "/.well-known/jwks.json"
 
-// The vault's entry. No agent can have this id.
-const (
-	keyOwner = orchestrator.OwnAgent
-	keyName  = "signing key"
-	keyFile  = "signing.key" // in the data directory
+// keyOwner has the entries of the vault. No agent can have this id.
+const keyOwner = orchestrator.OwnAgent
+
+// keyPlace is where a key is kept.
+type keyPlace struct{ name, file string } // in the vault, in the data directory
+
+var (
+	signingKey = keyPlace{"signing key", "signing.key"}
+
+	// What was sealed stays readable when the signing key is replaced: its seed is kept then, apart from it. Before that it is
+	// the signing key.
+	sealingKey = keyPlace{"sealing key", "sealing.key"}
 )
 
 func newKeys(data string, v *vault.Vault, log *slog.Logger) *keys {
@@ -56,13 +66,20 @@ func newKeys(data string, v *vault.Vault, log *slog.Logger) *keys {
 func (k *keys) open() {
 	k.once.Do(func() {
 		ctx := context.Background() // the vault is in memory by now, and writing it takes no other's time
-		stored, err := k.read(ctx)
+		stored, err := k.read(ctx, signingKey)
 		if err == nil && stored == nil {
 			if k.key, err = sign.NewKey(); err == nil {
-				err = k.write(ctx)
+				if stored, err = k.key.Marshal(); err == nil {
+					err = k.write(ctx, signingKey, stored)
+				}
 			}
 		} else if err == nil {
 			k.key, err = sign.ParseKey(stored)
+		}
+		if err == nil {
+			if k.seed, err = k.read(ctx, sealingKey); err == nil && k.seed == nil {
+				k.seed = stored
+			}
 		}
 		if err != nil {
 			k.log.Warn("the signing key cannot be kept: cards are signed by another until the program ends", "err", err)
@@ -78,13 +95,13 @@ func (k *keys) open() {
 	})
 }
 
-// read returns the key as stored; nil when there is none yet.
-func (k *keys) read(ctx context.Context) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(k.data, keyFile))
+// read returns a key as stored; nil when there is none yet.
+func (k *keys) read(ctx context.Context, at keyPlace) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(k.data, at.file))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
-	s, err := k.vault.Get(ctx, keyOwner, keyName)
+	s, err := k.vault.Get(ctx, keyOwner, at.name)
 	if e, ok := errors.AsType[*vault.Error](err); ok && e.Kind == vault.NotFound {
 		if k.vault.Kind() == vault.Memory && vault.Exists(k.data) {
 			return nil, errors.New("the vault it may be in is locked")
@@ -94,15 +111,61 @@ func (k *keys) read(ctx context.Context) ([]byte, error) {
 	return []byte(s.Reveal()), err
 }
 
-func (k *keys) write(ctx context.Context) error {
-	b, err := k.key.Marshal()
-	if err != nil {
+func (k *keys) write(ctx context.Context, at keyPlace, key []byte) error {
+	file := filepath.Join(k.data, at.file)
+	if k.vault.Kind() == vault.Memory {
+		return vault.WriteFile(file, key)
+	}
+	if err := k.vault.Put(ctx, keyOwner, at.name, vault.NewSecret(string(key))); err != nil {
 		return err
 	}
-	if k.vault.Kind() != vault.Memory {
-		return k.vault.Put(ctx, keyOwner, keyName, vault.NewSecret(string(b)))
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // it would count first
+		return err
 	}
-	return vault.WriteFile(filepath.Join(k.data, keyFile), b)
+	return nil
+}
+
+// rotate makes a key that is used from the next start on, in place of the one that is kept.
+func (k *keys) rotate(ctx context.Context) (fingerprint string, err error) {
+	k.open()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key, err := sign.NewKey()
+	if err != nil {
+		return "", err
+	}
+	b, err := key.Marshal()
+	if err != nil {
+		return "", err
+	}
+	if k.seed != nil { // first, so that what was sealed by the old one is not lost with it
+		if err := k.write(ctx, sealingKey, k.seed); err != nil {
+			return "", err
+		}
+	}
+	if err := k.write(ctx, signingKey, b); err != nil {
+		return "", err
+	}
+	k.next = sign.Fingerprint(key.ID())
+	return k.next, nil
+}
+
+// nextFingerprint names the key that is used from the next start on; "" when that is the same.
+func (k *keys) nextFingerprint() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.next
+}
+
+// derive returns 32 bytes for one purpose, which stay the same when the signing key is replaced.
+func (k *keys) derive(purpose string) ([]byte, error) {
+	k.open()
+	if k.seed == nil { // then nothing outlives the program
+		b := make([]byte, 32)
+		rand.Read(b) // never fails
+		return b, nil
+	}
+	return hkdf.Key(sha256.New, k.seed, nil, "parley "+purpose, 32)
 }
 
 // sign puts our signatures into a card that is served below base, in place of any it has. All the forms it is written in

@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -55,21 +52,6 @@ func newPushStore(db orchestrator.Pushes, k *keys) (*pushStore, error) {
 	}
 	seal, err := cipher.NewGCMWithRandomNonce(block)
 	return &pushStore{db: db, seal: seal}, err
-}
-
-// derive returns 32 bytes for one purpose, made of the program's key.
-func (k *keys) derive(purpose string) ([]byte, error) {
-	k.open()
-	if k.key == nil { // then nothing outlives the program
-		b := make([]byte, 32)
-		rand.Read(b) // never fails
-		return b, nil
-	}
-	b, err := k.key.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	return hkdf.Key(sha256.New, b, nil, "parley "+purpose, 32)
 }
 
 func (s *pushStore) Put(ctx context.Context, r *a2aserver.PushRow, most int) error {

@@ -11,9 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/a2a/sign"
 	"parley/app/config"
-	"parley/app/vault"
 	"parley/orchestrator"
 	"parley/orchestrator/sqlite"
 )
@@ -132,41 +130,6 @@ func (u upkeep) Export(ctx context.Context, format string, w io.Writer) error {
 }
 
 func (u upkeep) RotateKey(ctx context.Context) (string, error) { return u.app.keys.rotate(ctx) }
-
-// rotate makes a key that is used from the next start on, in place of the one that is kept.
-func (k *keys) rotate(ctx context.Context) (fingerprint string, err error) {
-	k.open()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	key, err := sign.NewKey()
-	if err != nil {
-		return "", err
-	}
-	b, err := key.Marshal()
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(k.data, keyFile)
-	if k.vault.Kind() != vault.Memory {
-		if err := k.vault.Put(ctx, keyOwner, keyName, vault.NewSecret(string(b))); err != nil {
-			return "", err
-		}
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // it would count first
-			return "", err
-		}
-	} else if err := vault.WriteFile(file, b); err != nil {
-		return "", err
-	}
-	k.next = sign.Fingerprint(key.ID())
-	return k.next, nil
-}
-
-// nextFingerprint names the key that is used from the next start on; "" when that is the same.
-func (k *keys) nextFingerprint() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.next
-}
 
 // configured puts what the configuration file says of settings in their place, where it says something else than they do.
 func (a *App) configured(ctx context.Context) error {
