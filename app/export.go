@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -56,6 +57,12 @@ func (a *App) export(ctx context.Context, q ExportQuery, send func(any) error) e
 	}
 	if q.Conversation != "" {
 		c, err := a.store.Conversation(ctx, q.Conversation)
+		if errors.Is(err, orchestrator.ErrNotFound) {
+			return &orchestrator.Fault{
+				Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no conversation " + q.Conversation + ".",
+				Do: "Export all: what comes as JSON names them.",
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -172,14 +172,20 @@ func (a *App) remote(ctx context.Context, id string) (*orchestrator.Agent, error
 	return g, nil
 }
 
+func noTask(id string, err error) error {
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return &orchestrator.Fault{
+			Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no task " + id + " here.", Do: "See: parley task list",
+		}
+	}
+	return err
+}
+
 // ownTask folds a run's events into the task they make.
 func (a *App) ownTask(ctx context.Context, id string) (*a2a.Task, error) {
 	run, err := a.store.Run(ctx, id)
 	if err != nil {
-		if errors.Is(err, orchestrator.ErrNotFound) {
-			return nil, &orchestrator.Fault{Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no task " + id + " here."}
-		}
-		return nil, err
+		return nil, noTask(id, err)
 	}
 	t := &a2a.Task{ID: run.ID, ContextID: run.ContextID}
 	t.Status.State = run.State
@@ -282,7 +288,7 @@ func (a *App) cancelTask(ctx context.Context, ref TaskRef) (json.RawMessage, err
 		return t.AppendJSON(nil), nil
 	}
 	if err := a.driver.Stop(ctx, ref.ID); err != nil {
-		return nil, err
+		return nil, noTask(ref.ID, err)
 	}
 	a.settle(ctx, ref.ID, 2*time.Second)
 	return a.getTask(ctx, ref)

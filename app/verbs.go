@@ -199,7 +199,7 @@ func noAgent(id string, err error) error {
 func agentInfo(g *orchestrator.Agent, origins []string) AgentInfo {
 	info := AgentInfo{
 		ID: g.ID, Name: g.Name, Trust: g.Trust, URL: g.Interface.URL, Speaks: g.Dialect + " over " + bindingName(g.Interface.Binding), Known: g.Known,
-		Notes: g.Notes, Origins: origins, Fault: g.Health.Fault,
+		Notes: g.Remarks(), Origins: origins, Fault: g.Health.Fault,
 	}
 	if g.Signature != nil {
 		info.Signature = signatureInfo(g.Signature)

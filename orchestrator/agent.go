@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"parley/a2a"
@@ -37,6 +39,16 @@ const (
 	KnownByAnswer KnownBy = "answer" // its card was wrong or silent: it answered so
 	KnownByPerson KnownBy = "person" // a person chose, and nothing else is tried
 )
+
+// Remarks are the agent's notes without those about its version that its answers, or a person, have settled since.
+func (a *Agent) Remarks() []string {
+	if a.Known == KnownByCard {
+		return a.Notes
+	}
+	return slices.DeleteFunc(slices.Clone(a.Notes), func(n string) bool {
+		return strings.Contains(n, "version") && (strings.HasSuffix(n, "is assumed.") || strings.HasSuffix(n, "the agent speaks."))
+	})
+}
 
 // OwnAgent is the id by which Parley's own agent is meant; no remote agent may have it.
 const OwnAgent = "agent"

@@ -21,12 +21,7 @@ func (e *env) asksCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "asks", Short: "List and answer what agents and workflows ask, of every run",
 		Long: "Without a command it lists every open question, the oldest first.",
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(c, args); err != nil {
-				return &codedError{exitUsage, err}
-			}
-			return nil
-		},
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.listAsks(cmd.Context()) },
 	}
 	c.AddCommand(e.readable(&cobra.Command{
@@ -61,7 +56,7 @@ func (e *env) listAsks(ctx context.Context) error {
 
 func (e *env) askShowCmd() *cobra.Command {
 	return e.readable(&cobra.Command{
-		Use: "show ID", Short: "Show a question whole", Args: exactlyOne,
+		Use: "show ID", Short: "Show a question whole", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var k app.AskInfo
 			if err := e.call(cmd.Context(), "asks.show", app.Named{ID: args[0]}, &k); err != nil {
@@ -85,12 +80,7 @@ func (e *env) askAnswerCmd() *cobra.Command {
 			"checked against its schema. A sign-in takes none: sign in where it says, and then answer with nothing.\n" +
 			"- is what stands on stdin.",
 		Example: "  parley asks answer 0199a1b2-… yes\n  parley asks answer 0199a1b2-… --form '{\"to\": \"Bergen\"}'",
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.MinimumNArgs(1)(c, args); err != nil {
-				return &codedError{exitUsage, err}
-			}
-			return nil
-		},
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a := app.AnswerTo{Ask: args[0], Typed: strings.Join(args[1:], " "), Read: true}
 			switch {
@@ -127,7 +117,7 @@ func (e *env) askAnswerCmd() *cobra.Command {
 
 func (e *env) askDeclineCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "decline ID", Short: "Decline to answer; the step ends, as its workflow says", Args: exactlyOne,
+		Use: "decline ID", Short: "Decline to answer; the step ends, as its workflow says", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.call(cmd.Context(), "answer", app.AnswerTo{Ask: args[0], Decline: true}, nil)
 		},

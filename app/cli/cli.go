@@ -42,7 +42,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
@@ -53,6 +53,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	if !errors.Is(err, errQuiet) {
 		e.fail(err)
+	}
+	if !e.began {
+		fmt.Fprintf(e.stderr, "  usage: %s\n  what to do: see %s --help\n", cmd.UseLine(), cmd.CommandPath())
+		return exitUsage
 	}
 	return code
 }
@@ -67,6 +71,7 @@ type env struct {
 	verbose bool
 
 	edition *Edition // nil for the program as it is
+	began   bool     // the arguments and flags are those that the command takes
 }
 
 // codedError ends the program with an exit code of its own.
@@ -92,14 +97,31 @@ func (e *env) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&e.data, "data", "", "data `directory` (default: $PARLEY_DATA, else in the user's configuration directory)")
 	root.PersistentFlags().BoolVarP(&e.verbose, "verbose", "v", false, "log more")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
 	root.AddCommand(
 		e.serveCmd(), e.demoCmd(), e.openCmd(), e.agentsCmd(), e.sendCmd(), e.taskCmd(), e.asksCmd(), e.planCmd(), e.tokenCmd(), e.pushCmd(), e.exportCmd(),
 		e.workflowCmd(), e.modelCmd(), e.loginCmd(), e.doctorCmd(), e.versionCmd(),
 	)
 	e.launch(root)
 	e.extend(root)
+	e.watchUsage(root)
 	return root
+}
+
+// watchUsage notes when c, or a command below it, begins: what fails before that is wrong usage. A group of commands takes
+// nothing but the name of one.
+func (e *env) watchUsage(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		e.watchUsage(sub)
+	}
+	if !c.Runnable() {
+		c.Args = cobra.NoArgs
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		e.began = true
+		return run(cmd, args)
+	}
 }
 
 // fail tells a person what went wrong: what happened, where, and what to do about it.

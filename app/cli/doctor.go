@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -31,7 +30,7 @@ func (e *env) doctorCmd() *cobra.Command {
 				}
 			})
 			if err == nil && bad {
-				err = errors.Join(errQuiet)
+				err = errQuiet
 			}
 			return err
 		},

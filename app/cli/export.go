@@ -3,6 +3,8 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -17,21 +19,27 @@ func (e *env) exportCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export [CONVERSATION]", Short: "Write conversations as Markdown or JSON",
 		Long: "Writes one conversation, or all of them. JSON is one object a line and holds every item; Markdown is for " +
-			"reading. Secrets are never in it.",
+			"reading. Secrets are never in it. A file that is there already is left alone.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
 				x.Conversation = args[0]
 			}
+			if e.json {
+				x.Format = "json"
+			}
+			if x.Format != "json" && x.Format != "md" {
+				return &codedError{exitUsage, fmt.Errorf("--format is md or json, not %q", x.Format)}
+			}
 			var w io.Writer = e.stdout
 			if path != "" {
-				f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-				if err != nil {
-					return err
+				f, failed := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				if failed != nil {
+					return failed
 				}
 				defer func() {
-					if cerr := f.Close(); err == nil {
-						err = cerr
+					if err = errors.Join(err, f.Close()); err != nil {
+						_ = os.Remove(path) // half an export looks like one
 					}
 				}()
 				w = f
@@ -62,5 +70,5 @@ func (e *env) exportCmd() *cobra.Command {
 	}
 	c.Flags().StringVar(&x.Format, "format", "md", "md or json")
 	c.Flags().StringVarP(&path, "output", "o", "", "write to a new `file` instead of stdout")
-	return c
+	return e.readable(c)
 }

@@ -18,8 +18,6 @@ func (e *env) loginCmd() *cobra.Command {
 			"`parley login set` and serve with a certificate:\n\n" +
 			"  parley serve --ui 0.0.0.0:7420 --ui-url https://parley.example:7420 --tls-cert cert.pem --tls-key key.pem\n\n" +
 			"Only a hash (argon2id) of the passphrase is kept. Ten wrong ones within a minute lock their source out for a minute.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
 		Use: "set", Short: "Keep a passphrase, read from the standard input", Args: cobra.NoArgs,

@@ -234,7 +234,12 @@ func (e *env) openCmd() *cobra.Command {
 // launch makes `parley` alone open the program, and `parley LINK` what a link of ours names.
 func (e *env) launch(root *cobra.Command) {
 	o := e.serverFlags(root, true)
-	root.Args = cobra.MaximumNArgs(1)
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("unknown command %.80q", args[0])
+		}
+		return nil
+	}
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		path := ""

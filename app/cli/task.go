@@ -85,6 +85,7 @@ func (e *env) taskListCmd() *cobra.Command {
 			}
 			return e.print(tasks, func() {
 				t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(t, "ID\tSTATE\tWHO\tSINCE")
 				for _, raw := range tasks {
 					var v taskView
 					_ = json.Unmarshal(raw, &v)

@@ -17,13 +17,6 @@ func (e *env) workflowCmd() *cobra.Command {
 		Use: "workflow", Short: "Run, keep, check and draw workflows",
 		Long: "A workflow file is a plan in YAML: which agents do what, after what, and when a person is asked.\n" +
 			"What it may say is in docs/workflows.md. lint, graph and schema need no running program and no network.",
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(c, args); err != nil {
-				return &codedError{exitUsage, err}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(
 		e.workflowRunCmd(), e.workflowListCmd(), e.workflowShowCmd(), e.workflowSaveCmd(), e.workflowRemoveCmd(),
@@ -45,7 +38,7 @@ func (e *env) workflowLintCmd() *cobra.Command {
 			"as well. - is the standard input.\n\nExits with 0 when there is none, with 1 when there are, and with 2 when a file cannot be read.\n" +
 			"With --json it prints a list of {file, line, column, what, do}.",
 		Example: "  parley workflow lint .parley/*.yaml",
-		Args:    atLeastOne,
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := []problem{}
 			for _, file := range args {
@@ -94,7 +87,7 @@ func (e *env) workflowGraphCmd() *cobra.Command {
 		Use: "graph FILE", Short: "Draw the steps of a workflow file",
 		Long:    "Each step stands below the last one it comes after. --format mermaid and dot (Graphviz) are for other programs.",
 		Example: "  parley workflow graph report.yaml --format dot | dot -Tsvg > report.svg",
-		Args:    exactlyOne,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			draw := map[string]func(io.Writer, *workflow.Workflow){"text": drawText, "mermaid": drawMermaid, "dot": drawDot}[format]
 			if draw == nil {
@@ -159,17 +152,3 @@ func readWorkflow(file string) ([]byte, error) {
 
 // limited reads no more than what shows that it is too much.
 func limited(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, workflow.MaxSize+1)) }
-
-func atLeastOne(c *cobra.Command, args []string) error {
-	if err := cobra.MinimumNArgs(1)(c, args); err != nil {
-		return &codedError{exitUsage, err}
-	}
-	return nil
-}
-
-func exactlyOne(c *cobra.Command, args []string) error {
-	if err := cobra.ExactArgs(1)(c, args); err != nil {
-		return &codedError{exitUsage, err}
-	}
-	return nil
-}

@@ -47,7 +47,7 @@ func (e *env) workflowShowCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show NAME", Short: "Show a kept workflow: what it needs, its steps, its newest runs",
 		Long: "--source prints the file as it is kept. `parley plan RUN` shows where a run stands.",
-		Args: exactlyOne,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var w app.WorkflowInfo
 			if err := e.call(cmd.Context(), "workflow.show", app.Named{ID: args[0]}, &w); err != nil {
@@ -112,7 +112,7 @@ func (e *env) workflowSaveCmd() *cobra.Command {
 		Long: "The name is that of the file, publish for publish.yaml, unless --id says another. With --expose A2A clients see it as a\n" +
 			"skill of Parley's own agent. A file with problems is kept, and they are told; it cannot be run.",
 		Example: "  parley workflow save publish.yaml --expose",
-		Args:    exactlyOne,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, ps, err := e.workflow(args[0])
 			if err != nil {
@@ -147,7 +147,7 @@ func (e *env) workflowSaveCmd() *cobra.Command {
 
 func (e *env) workflowRemoveCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Forget a kept workflow; its runs stay, and go on", Args: exactlyOne,
+		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Forget a kept workflow; its runs stay, and go on", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usageFault(e.call(cmd.Context(), "workflow.remove", app.Named{ID: args[0]}, nil))
 		},
@@ -161,7 +161,7 @@ func (e *env) planCmd() *cobra.Command {
 		Long: "One line a step: who does it, how it stands, how long it took, and which attempt it is. RUN is the id that `workflow run`,\n" +
 			"`task list` and `workflow show` print. With --follow it is followed to its end, as `workflow run` does.",
 		Example: "  parley plan 0199a1b2-…\n  parley plan retry 0199a1b2-… publish",
-		Args:    exactlyOne,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if follow {
 				ctx, stop := notify(cmd.Context())
@@ -190,12 +190,7 @@ func (e *env) planCmd() *cobra.Command {
 func (e *env) planStepCmd(what, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: what + " RUN STEP", Short: short,
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cobra.ExactArgs(2)(c, args); err != nil {
-				return &codedError{exitUsage, err}
-			}
-			return nil
-		},
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.call(cmd.Context(), "plan."+what, app.StepRef{Run: args[0], Step: args[1]}, nil)
 		},

@@ -46,7 +46,7 @@ func (e *env) workflowRunCmd() *cobra.Command {
 		Example: "  parley workflow run publish --input topic=\"tide tables\"\n" +
 			"  parley workflow run report.yaml --input-file inputs.json --json\n" +
 			"  PARLEY_A2A_TOKEN=… parley workflow run report.yaml --server https://parley.example --input topic=bees",
-		Args: exactlyOne,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := e.readRun(args[0], &o)
 			if err != nil {
