@@ -218,6 +218,48 @@ func TestRevokedToken(t *testing.T) {
 	}
 }
 
+// A name may be given again, also while a token has it: what is revoked by it is the one that is valid, and never one of
+// several.
+func TestRevokedByName(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	valid := func(tokens ...string) (n int) {
+		for _, token := range tokens {
+			if p.call("", token, "ListTasks", "{}").StatusCode == 200 {
+				n++
+			}
+		}
+		return n
+	}
+	revoke := func(id string) error { return p.ctl.Call(t.Context(), "token.revoke", app.Named{ID: id}, nil) }
+	one := p.token(app.TokenInfo{Name: "ci"})
+	if err := revoke("ci"); err != nil || valid(one) != 0 {
+		t.Fatalf("%v, %d valid", err, valid(one))
+	}
+	two := p.token(app.TokenInfo{Name: "ci"})
+	if err := revoke("ci"); err != nil || valid(two) != 0 {
+		t.Errorf("%v, %d valid once the second was revoked", err, valid(two))
+	}
+	if err := revoke("ci"); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	three, four := p.token(app.TokenInfo{Name: "ci"}), p.token(app.TokenInfo{Name: "ci"})
+	if err := revoke("ci"); err == nil || valid(three, four) != 2 {
+		t.Errorf("%v, %d valid where two have the name", err, valid(three, four))
+	}
+	for _, k := range verb[[]app.TokenInfo](p, "token.list", struct{}{}) {
+		if err := revoke(k.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := valid(three, four); n != 0 {
+		t.Errorf("%d valid once all were revoked by their ids", n)
+	}
+	if err := revoke("nobody"); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("none: %v", err)
+	}
+}
+
 // TestTokenRate holds a token to its rate at one less than allowed, as many, and one more.
 func TestTokenRate(t *testing.T) {
 	t.Parallel()

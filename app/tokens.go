@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +91,7 @@ func (t *tokens) lookup(ctx context.Context, hash [32]byte) (string, bool, error
 	t.mu.Unlock()
 	if !ok {
 		k, err := t.store.Token(ctx, hash)
-		if err == orchestrator.ErrNotFound {
+		if errors.Is(err, orchestrator.ErrNotFound) {
 			return "", false, nil
 		}
 		if err != nil {
@@ -175,6 +176,9 @@ func (t *tokens) create(ctx context.Context, in TokenInfo) (TokenInfo, error) {
 	if strings.TrimSpace(in.Name) == "" {
 		return TokenInfo{}, &orchestrator.Fault{Kind: "name", Where: orchestrator.WhereUs, What: "A token needs a name."}
 	}
+	if in.RatePerMin < 0 {
+		return TokenInfo{}, &orchestrator.Fault{Kind: "rate", Where: orchestrator.WhereUs, What: "A rate is a number of requests a minute, or 0 for no limit."}
+	}
 	for _, id := range in.Agents {
 		if id == "*" {
 			continue
@@ -219,20 +223,49 @@ func (a *App) revokeToken(ctx context.Context, n Named) (struct{}, error) {
 	return struct{}{}, err
 }
 
-// revoke ends a token and returns whose it was.
+// revoke ends a token, by its id or by the name that no other valid one has, and returns whose it was.
 func (t *tokens) revoke(ctx context.Context, id string) (principal string, err error) {
 	all, err := t.store.ListTokens(ctx)
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(all, func(k *orchestrator.Token) bool { return k.ID == id || k.Name == id })
-	if i < 0 {
-		return "", orchestrator.ErrNotFound
+	found := tokensOf(all, id)
+	switch {
+	case len(found) == 0:
+		return "", &orchestrator.Fault{
+			Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no token " + id + ".", Do: "See: parley token list",
+		}
+	case len(found) > 1:
+		return "", &orchestrator.Fault{
+			Kind: "ambiguous", Where: orchestrator.WhereUs, What: "Several tokens are named " + id + ".", Do: "Give the id of one: parley token list",
+		}
+	case !found[0].Revoked.IsZero():
+		return found[0].ID, nil
 	}
-	k := *all[i]
+	k := *found[0]
 	k.Revoked = time.Now()
 	t.remember(&k) // first, so that nothing is stored of its use after it
 	return k.ID, t.store.Write(ctx, &orchestrator.Batch{Tokens: []*orchestrator.Token{&k}})
+}
+
+// tokensOf returns the token with an id, else those with that name: the valid ones, or, where there is none, the newest.
+func tokensOf(all []*orchestrator.Token, id string) (found []*orchestrator.Token) {
+	var revoked *orchestrator.Token
+	for _, k := range all {
+		switch {
+		case k.ID == id:
+			return []*orchestrator.Token{k}
+		case k.Name != id:
+		case k.Revoked.IsZero():
+			found = append(found, k)
+		default:
+			revoked = k
+		}
+	}
+	if len(found) == 0 && revoked != nil {
+		found = append(found, revoked)
+	}
+	return found
 }
 
 func tokenInfo(k *orchestrator.Token) TokenInfo {
