@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -30,26 +31,15 @@ func (e *env) agentsAddCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add ADDRESS",
 		Short: "Find an agent, show what it is, and approve it",
-		Long: "ADDRESS is whatever you have of it: a host, a base URL, the URL of its card, the card itself as JSON, or a " +
-			"file with one.\nIt is approved after a question, or at once with --yes: that grants exactly the addresses shown.",
+		Long: "ADDRESS is whatever you have of it: a host, a base URL, the URL of its card, the card itself as JSON, a " +
+			"file with one, or - for what stands on stdin.\nIt is approved after a question, or at once with --yes: that grants exactly the addresses shown.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			find.Input = args[0]
-			if find.Input == "-" {
-				b, err := io.ReadAll(e.stdin)
-				if err != nil {
-					return err
-				}
-				find.Input = string(b)
-			} else if info, err := os.Stat(find.Input); err == nil && info.Mode().IsRegular() {
-				b, err := os.ReadFile(find.Input)
-				if err != nil {
-					return err
-				}
-				find.Input = string(b)
-			}
 			var err error
+			if find.Input, err = e.address(args[0]); err != nil {
+				return err
+			}
 			if find.Credential, err = cred.credential(e.stdin); err != nil {
 				return &codedError{exitUsage, err}
 			}
@@ -124,6 +114,23 @@ func (e *env) agentsAddCmd() *cobra.Command {
 	f.StringVar(&find.ID, "id", "", "the id to give it (default: made from its name)")
 	cred.add(c)
 	return e.readable(c)
+}
+
+// address is what stands in the file, or on the standard input, that an argument names; else the argument itself.
+func (e *env) address(arg string) (string, error) {
+	if arg == "-" {
+		b, err := io.ReadAll(e.stdin)
+		return string(b), err
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		b, err := os.ReadFile(arg)
+		return string(b), err
+	case err != nil && (filepath.IsAbs(arg) || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../")): // no address begins so
+		return "", &codedError{exitUsage, err}
+	}
+	return arg, nil
 }
 
 func (e *env) describe(a *app.AgentInfo) {

@@ -70,7 +70,7 @@ func (e *env) sendCmd() *cobra.Command {
 
 // follow runs a verb that streams lines, prints them, and answers asks at the prompt.
 func (e *env) follow(ctx context.Context, ctl *app.Control, verb string, in any, answers *bufio.Reader) error {
-	out := &printer{env: e}
+	out := &printer{env: e, ends: true}
 	var end app.Line
 	err := ctl.Stream(ctx, verb, in, func(raw []byte) error {
 		if e.json {
@@ -104,7 +104,7 @@ func (e *env) follow(ctx context.Context, ctl *app.Control, verb string, in any,
 		if end.RunFault != nil {
 			return end.RunFault
 		}
-		return fmt.Errorf("the agent ended the task: %s", plainState(a2a.TaskState(end.State)))
+		return fmt.Errorf("the agent ended the task: %s", strings.TrimSpace(plainState(a2a.TaskState(end.State))+". "+out.last))
 	}
 	return nil
 }
@@ -140,6 +140,8 @@ type printer struct {
 	*env
 	open  bool // the cursor stands within a line of an agent's text
 	state a2a.TaskState
+	ends  bool      // somebody tells the end
+	last  string    // what an agent said as it ended a task in vain, which is told with the end
 	steps *progress // of a plan
 }
 
@@ -214,10 +216,14 @@ func (p *printer) status(s *a2a.TaskStatus) {
 	}
 	p.state = s.State
 	p.line()
-	if s.State == a2a.TaskStateCompleted { // what is said at the end is part of the answer
+	switch {
+	case s.State == a2a.TaskStateCompleted: // what is said at the end is part of the answer
 		if s.Message != nil {
 			p.parts(s.Message.Parts)
 		}
+		return
+	case s.State.Terminal() && p.ends:
+		p.last = text
 		return
 	}
 	fmt.Fprintln(p.stderr, strings.TrimSpace("["+plainState(s.State)+"] "+text))

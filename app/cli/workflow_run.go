@@ -121,7 +121,7 @@ func (e *env) readRun(what string, o *runOptions) (*app.RunWorkflow, error) {
 		}
 	}
 	if _, err := w.Given(given); err != nil {
-		return nil, &codedError{exitUsage, err}
+		return nil, usageFault(err)
 	}
 	r.Source, r.Inputs, r.Typed = string(src), given, nil
 	return r, nil
@@ -309,7 +309,11 @@ func usageFault(err error) error {
 	var f *orchestrator.Fault
 	if errors.As(err, &f) {
 		switch f.Kind {
-		case "inputs", "workflow", "no-workflow":
+		case "inputs":
+			said := *f
+			said.Do = "Give them with --input name=value or --input-file; `parley workflow show` and the file say what each may be."
+			return &codedError{exitUsage, &said}
+		case "workflow", "no-workflow":
 			return &codedError{exitUsage, err}
 		}
 	}
