@@ -41,10 +41,11 @@ var arrows = map[string][]string{
 	"orchestrator/workflow":            {"orchestrator", "orchestrator/engine", "a2a"},
 	"orchestrator/steps":               {"orchestrator", "orchestrator/engine", "orchestrator/planner", "a2a"},
 	"orchestrator/local":               {"orchestrator", "orchestrator/engine", "orchestrator/steps", "orchestrator/planner", "orchestrator/workflow", "a2a"},
+	"orchestrator/column":              {},
 	"orchestrator/words":               {"orchestrator", "a2a"},
 	"orchestrator/wirelog":             {"orchestrator", "a2a"},
 	"orchestrator/tail":                {"orchestrator", "a2a"},
-	"orchestrator/sqlite":              {"orchestrator", "orchestrator/words", "orchestrator/wirelog", "orchestrator/tail", "a2a"},
+	"orchestrator/sqlite":              {"orchestrator", "orchestrator/column", "orchestrator/words", "orchestrator/wirelog", "orchestrator/tail", "a2a"},
 	"orchestrator/orchestratortest":    {"orchestrator", "orchestrator/engine", "a2a"},
 
 	"frontend":           {"frontend/view", "orchestrator", "a2a"},
@@ -74,7 +75,7 @@ var arrows = map[string][]string{
 // clusterArrows says the same of the packages of the module cluster.
 var clusterArrows = map[string][]string{
 	"cluster/cmd/parley-cluster":    {"app", "app/cli", "cluster/postgres", "cluster/temporal"},
-	"cluster/postgres":              {"orchestrator", "orchestrator/tail", "orchestrator/wirelog", "orchestrator/words", "a2a"},
+	"cluster/postgres":              {"orchestrator", "orchestrator/column", "orchestrator/tail", "orchestrator/wirelog", "orchestrator/words", "a2a"},
 	"cluster/postgres/postgrestest": {},
 	"cluster/temporal":              {"orchestrator", "orchestrator/local"},
 	"cluster/temporal/servertest":   {},

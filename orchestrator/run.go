@@ -24,7 +24,10 @@ type Run struct {
 	Workflow       string          // the id of the kept workflow it carries out; "" = none, or one from a file
 }
 
-// Receipt remembers a received message so that it is acted on once; kept at least seven days.
+// ReceiptAge is how long a message is known as received, at least.
+const ReceiptAge = 7 * 24 * time.Hour
+
+// Receipt remembers a received message so that it is acted on once.
 type Receipt struct {
 	Scope     string
 	Principal string

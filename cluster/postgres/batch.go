@@ -3,17 +3,16 @@ package postgres
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 // batch is a Batch made ready by its caller, so that the writer has little left to do.
@@ -77,7 +76,7 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 	}
 	for _, x := range b.Grants {
 		r.add(`INSERT INTO grants (agent, origin, given) VALUES ($1, $2, $3)
-			ON CONFLICT (agent, origin) DO UPDATE SET given = excluded.given`, x.AgentID, x.Origin, milli(x.Given))
+			ON CONFLICT (agent, origin) DO UPDATE SET given = excluded.given`, x.AgentID, x.Origin, column.Milli(x.Given))
 		r.change(orchestrator.Change{AgentID: x.AgentID})
 	}
 	for _, x := range b.Runs {
@@ -189,43 +188,13 @@ func texts[S ~string](all []S) []string {
 	return out
 }
 
-// milli is a time as it is stored; the zero time is 0.
-func milli(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-// ceilMilli is the first stored time that is not before t.
-func ceilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
-
-func fromMilli(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
-// marshal is v as stored JSON, nil for an empty one.
-func (b *batch) marshal(v any) []byte {
-	j, err := json.Marshal(v)
+// json is v as it is stored.
+func (b *batch) json(v any) []byte {
+	j, err := column.JSON(v)
 	if err != nil {
-		b.fault = fmt.Errorf("store %T: %w", v, err)
-	}
-	switch string(j) {
-	case "null", "[]", "{}":
-		return nil
+		b.fault = err
 	}
 	return j
-}
-
-// unmarshal reads what marshal wrote.
-func unmarshal(b []byte, v any) error {
-	if len(b) == 0 {
-		return nil
-	}
-	return json.Unmarshal(b, v)
 }
 
 // rows returns the statements of a transaction in their order: what is written once comes at the end, as it is then, and

@@ -10,6 +10,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/tail"
 )
 
@@ -35,7 +36,7 @@ const mergeConversation = insertConversation + `
 
 func (b *batch) conversation(c *orchestrator.Conversation, merge bool) {
 	query, name := replaceConversation, "conversation "
-	args := []any{c.ID, c.Title, c.To, milli(c.Created), milli(c.Updated), c.Pinned, string(c.State), c.LastText, c.Name}
+	args := []any{c.ID, c.Title, c.To, column.Milli(c.Created), column.Milli(c.Updated), c.Pinned, string(c.State), c.LastText, c.Name}
 	if merge {
 		query, name = mergeConversation, "conversation of a run "
 		args = append(args, []string{string(a2a.TaskStateInputRequired), string(a2a.TaskStateAuthRequired)},
@@ -63,7 +64,7 @@ func scanConversation(row scanner) (*orchestrator.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Created, c.Updated = fromMilli(created), fromMilli(updated)
+	c.Created, c.Updated = column.Time(created), column.Time(updated)
 	return &c, nil
 }
 
@@ -83,12 +84,12 @@ func (db *DB) ListConversations(ctx context.Context, after string, n int) ([]*or
 		return nil, err
 	}
 	return list(ctx, db, scanConversation, conversationColumns+`WHERE (pinned, updated, id) < ($2, $3, $4)`+order,
-		n, last.Pinned, milli(last.Updated), last.ID)
+		n, last.Pinned, column.Milli(last.Updated), last.ID)
 }
 
 func (b *batch) item(it *orchestrator.Item) {
 	words, long := vector(it.Text)
-	args := []any{it.ConversationID, it.RunID, string(it.Kind), it.AgentID, milli(it.At), it.Text, []byte(it.Data), words, long}
+	args := []any{it.ConversationID, it.RunID, string(it.Kind), it.AgentID, column.Milli(it.At), it.Text, []byte(it.Data), words, long}
 	query := `INSERT INTO items (conversation, run, kind, agent, at, text, data, words, long)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::tsvector, $9) RETURNING id`
 	if it.ID != 0 {
@@ -117,7 +118,7 @@ func scanItem(row scanner) (*orchestrator.Item, error) {
 	var at int64
 	var data []byte
 	err := row.Scan(&it.ID, &it.ConversationID, &it.RunID, &it.Kind, &it.AgentID, &at, &it.Text, &data)
-	it.At, it.Data = fromMilli(at), data
+	it.At, it.Data = column.Time(at), data
 	return it, err
 }
 

@@ -10,11 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/wirelog"
 )
-
-// receiptAge is how long a message is known as received.
-const receiptAge = 7 * 24 * time.Hour
 
 // Erase removes a conversation and all that belongs to it. The server gives its place on the disk to others when it
 // tidies up (VACUUM). Receipts stay, so that a message that is sent again is not acted on again.
@@ -120,7 +118,7 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 		return 0, err
 	}
 	if days, _ := strconv.Atoi(setting); days > 0 {
-		before := milli(now.AddDate(0, 0, -days))
+		before := column.Milli(now.AddDate(0, 0, -days))
 		// Conversations go one at a time, because one may be large; runs of outside callers are small.
 		n, err := db.expire(ctx, before, 1, oldConversations,
 			func(ctx context.Context, c *pgx.Conn, still []string) (chats, runs []string, err error) {
@@ -140,15 +138,15 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 	}
 	return removed, errors.Join(
 		db.deleteOld(ctx, `DELETE FROM receipts WHERE ctid = ANY (ARRAY(SELECT ctid FROM receipts WHERE at < $1 LIMIT 1000))`,
-			milli(now.Add(-receiptAge))),
+			column.Milli(now.Add(-orchestrator.ReceiptAge))),
 		// Wire records are stored in the order of their time: the old ones come first.
 		db.deleteOld(ctx, `DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT 1000) AND at < $1`,
-			milli(now.Add(-wirelog.MaxAge))),
+			column.Milli(now.Add(-wirelog.MaxAge))),
 		db.deleteOld(ctx, `DELETE FROM commits WHERE ctid = ANY (ARRAY(SELECT ctid FROM commits WHERE at < $1 LIMIT 10000))`,
-			milli(db.now().Add(-commitAge))),
+			column.Milli(db.now().Add(-commitAge))),
 		// What a process that ended between a blob and its event left behind.
 		db.deleteOld(ctx, `DELETE FROM blobs WHERE hash IN (SELECT hash FROM blobs WHERE at < $1 AND NOT EXISTS (
-			SELECT 1 FROM events WHERE blob = hash) LIMIT 100)`, milli(db.now().Add(-orphanAge))),
+			SELECT 1 FROM events WHERE blob = hash) LIMIT 100)`, column.Milli(db.now().Add(-orphanAge))),
 	)
 }
 

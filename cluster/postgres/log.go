@@ -11,6 +11,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/tail"
 )
 
@@ -115,7 +116,7 @@ func scanEvent(row pgx.CollectableRow) (e stored, err error) {
 	var body []byte
 	e.Event = &orchestrator.Event{}
 	err = row.Scan(&seq, &e.RunID, &e.ConversationID, &kind, &at, &body, &e.blob)
-	e.Kind, e.Entry = orchestrator.EventKind(kind), a2a.NewEntry(seq, fromMilli(at), body, nil)
+	e.Kind, e.Entry = orchestrator.EventKind(kind), a2a.NewEntry(seq, column.Time(at), body, nil)
 	return e, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 // PutPush stores p in place of the one of its task and id. It returns ErrTooMany, and stores nothing, when the task would
@@ -19,7 +20,7 @@ func (db *DB) PutPush(ctx context.Context, p *orchestrator.StoredPush, most int)
 		ON CONFLICT (task, id) DO UPDATE SET uid = excluded.uid, scope = excluded.scope, principal = excluded.principal,
 			body = excluded.body, created = excluded.created, seq = excluded.seq, state = excluded.state, attempts = 0, next = 0,
 			status = 0, error = '' RETURNING uid`,
-		p.UID, p.Scope, p.Principal, p.Task, p.ID, p.Body, milli(p.Created), p.Seq, p.State, most,
+		p.UID, p.Scope, p.Principal, p.Task, p.ID, p.Body, column.Milli(p.Created), p.Seq, p.State, most,
 	).then = func(row pgx.Row) error {
 		var uid string
 		err := row.Scan(&uid)
@@ -38,7 +39,7 @@ func scanPush(row scanner) (*orchestrator.StoredPush, error) {
 	var created, next int64
 	err := row.Scan(&p.UID, &p.Scope, &p.Principal, &p.Task, &p.ID, &p.Body, &created, &p.Seq, &p.State, &p.Attempts, &next,
 		&p.Status, &p.Error)
-	p.Created, p.Next = fromMilli(created), fromMilli(next)
+	p.Created, p.Next = column.Time(created), column.Time(next)
 	return &p, err
 }
 
@@ -60,7 +61,7 @@ func (db *DB) MovePushes(ctx context.Context, all []orchestrator.PushMove) error
 	b := &batch{}
 	for _, p := range all {
 		b.add(`UPDATE push SET seq = $1, state = $2, attempts = $3, next = $4, status = $5, error = $6 WHERE uid = $7 AND seq <= $1`,
-			p.Seq, p.State, p.Attempts, milli(p.Next), p.Status, p.Error, p.UID)
+			p.Seq, p.State, p.Attempts, column.Milli(p.Next), p.Status, p.Error, p.UID)
 	}
 	return db.writer.waitFor(ctx, &op{batch: b})
 }

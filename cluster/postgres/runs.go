@@ -11,6 +11,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 const upsertRun = `INSERT INTO runs (id, scope, principal, conversation, context, recipient, state, open, updated,
@@ -24,7 +25,7 @@ const upsertRun = `INSERT INTO runs (id, scope, principal, conversation, context
 func (b *batch) run(r *orchestrator.Run) {
 	open := r.State != a2a.TaskStateUnspecified && !r.State.Terminal()
 	s := b.add(upsertRun, r.ID, r.Scope, r.Principal, r.ConversationID, r.ContextID, r.To,
-		string(r.State), open, milli(r.Updated), milli(r.Created), []byte(r.Engine), r.Workflow)
+		string(r.State), open, column.Milli(r.Updated), column.Milli(r.Created), []byte(r.Engine), r.Workflow)
 	s.last = "run " + r.ID
 	b.size += len(r.Engine)
 	b.change(orchestrator.Change{RunID: r.ID, ConversationID: r.ConversationID})
@@ -51,7 +52,7 @@ func scanOrdered(row scanner) (*orchestrator.Run, int64, error) {
 		return nil, 0, err
 	}
 	r.Engine = engine
-	r.Updated, r.Created = fromMilli(updated), fromMilli(created)
+	r.Updated, r.Created = column.Time(updated), column.Time(created)
 	return &r, ord, nil
 }
 
@@ -98,14 +99,14 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 		w.and(`r.state = $`, string(r.Status))
 	}
 	if !r.StatusTimestampAfter.IsZero() {
-		w.and(`r.updated >= $`, ceilMilli(r.StatusTimestampAfter))
+		w.and(`r.updated >= $`, column.CeilMilli(r.StatusTimestampAfter))
 	}
 	// Both reads are of one moment, so that the total fits the page.
 	var b pgx.Batch
 	b.Queue(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
 	b.Queue(`SELECT count(*) FROM runs r`+w.sql.String(), clean(w.args)...).QueryRow(func(row pgx.Row) error { return row.Scan(&total) })
 	if before != nil {
-		w.and(`(r.updated, r.id) < ($, $)`, milli(before.Updated), before.ID)
+		w.and(`(r.updated, r.id) < ($, $)`, column.Milli(before.Updated), before.ID)
 	}
 	w.write(` ORDER BY r.updated DESC, r.id DESC LIMIT $`, limit)
 	b.Queue(runColumns+w.sql.String(), clean(w.args)...).Query(func(rows pgx.Rows) error {
@@ -177,7 +178,7 @@ func (db *DB) Received(ctx context.Context, scope, principal, messageID string) 
 		return nil, err
 	}
 	copy(r.Digest[:], digest)
-	r.At = fromMilli(at)
+	r.At = column.Time(at)
 	return r, nil
 }
 
@@ -187,7 +188,7 @@ func (b *batch) step(s *orchestrator.Step) {
 		ON CONFLICT (run, id) DO UPDATE SET agent = excluded.agent, attempt = excluded.attempt,
 			message = excluded.message, state = excluded.state, child_task = excluded.child_task,
 			child_context = excluded.child_context, updated = excluded.updated`,
-		s.RunID, s.ID, s.AgentID, int64(s.Attempt), s.MessageID, string(s.State), s.ChildTask, s.ChildContext, milli(s.Updated))
+		s.RunID, s.ID, s.AgentID, int64(s.Attempt), s.MessageID, string(s.State), s.ChildTask, s.ChildContext, column.Milli(s.Updated))
 	b.change(orchestrator.Change{RunID: s.RunID})
 }
 
@@ -197,7 +198,7 @@ func (db *DB) Steps(ctx context.Context, run string) ([]*orchestrator.Step, erro
 		s := &orchestrator.Step{RunID: run}
 		var updated int64
 		err := row.Scan(&s.ID, &s.AgentID, &s.Attempt, &s.MessageID, &s.State, &s.ChildTask, &s.ChildContext, &updated)
-		s.Updated = fromMilli(updated)
+		s.Updated = column.Time(updated)
 		return s, err
 	}, `SELECT id, agent, attempt, message, state, child_task, child_context, updated FROM steps WHERE run = $1 ORDER BY ord`, run)
 }
@@ -222,8 +223,8 @@ func (b *batch) ask(a *orchestrator.Ask) {
 			schema = excluded.schema, choices = excluded.choices, links = excluded.links, state = excluded.state,
 			answer = excluded.answer, opened = excluded.opened, closed = excluded.closed`,
 		a.ID, a.RunID, a.StepID, a.ConversationID, a.Principal, a.AgentID, string(a.Kind), a.Prompt,
-		[]byte(a.Schema), b.marshal(a.Choices), b.marshal(a.Links), string(a.State), []byte(a.Answer), milli(a.Opened),
-		milli(a.Closed))
+		[]byte(a.Schema), b.json(a.Choices), b.json(a.Links), string(a.State), []byte(a.Answer), column.Milli(a.Opened),
+		column.Milli(a.Closed))
 	b.size += len(a.Prompt) + len(a.Schema)
 	b.change(orchestrator.Change{AskID: a.ID, RunID: a.RunID, ConversationID: a.ConversationID})
 }
@@ -243,8 +244,8 @@ func scanAsk(row scanner) (*orchestrator.Ask, error) {
 		return nil, err
 	}
 	a.Schema, a.Answer = schema, answer
-	a.Opened, a.Closed = fromMilli(opened), fromMilli(closed)
-	return &a, errors.Join(unmarshal(choices, &a.Choices), unmarshal(links, &a.Links))
+	a.Opened, a.Closed = column.Time(opened), column.Time(closed)
+	return &a, errors.Join(column.Read(choices, &a.Choices), column.Read(links, &a.Links))
 }
 
 // Ask returns an ask.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/words"
 )
 
@@ -166,7 +167,7 @@ func (db *DB) search(ctx context.Context, q orchestrator.SearchQuery, wanted []w
 		it := &orchestrator.Item{}
 		var at int64
 		err = row.Scan(&it.ID, &it.ConversationID, &f.Title, &it.RunID, &it.Kind, &it.AgentID, &at, &it.Text, &f.long)
-		it.At, f.Item = fromMilli(at), it
+		it.At, f.Item = column.Time(at), it
 		return f, err
 	}, query, w.args...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 const (
@@ -49,13 +50,13 @@ func (db *DB) ListTasks(ctx context.Context, q orchestrator.TaskQuery) ([]*orche
 		w.and(`r.principal <> $`, orchestrator.LocalPrincipal)
 	}
 	if !q.From.IsZero() {
-		w.and(`r.updated >= $`, ceilMilli(q.From))
+		w.and(`r.updated >= $`, column.CeilMilli(q.From))
 	}
 	if !q.To.IsZero() {
-		w.and(`r.updated < $`, ceilMilli(q.To))
+		w.and(`r.updated < $`, column.CeilMilli(q.To))
 	}
 	if q.Before != nil {
-		w.and(`(r.updated, r.id) < ($, $)`, milli(q.Before.Updated), q.Before.ID)
+		w.and(`(r.updated, r.id) < ($, $)`, column.Milli(q.Before.Updated), q.Before.ID)
 	}
 	w.write(` ORDER BY r.updated DESC, r.id DESC LIMIT $`, min(limit, taskMost))
 	return list(ctx, db, scanRun, runColumns+w.sql.String(), w.args...)
@@ -67,7 +68,7 @@ func (db *DB) ClosedAsks(ctx context.Context, before *orchestrator.Ask, limit in
 	w.and(`state <> 'open'`)
 	w.and(`principal = $`, orchestrator.LocalPrincipal)
 	if before != nil {
-		w.and(`(closed, id) < ($, $)`, milli(before.Closed), before.ID)
+		w.and(`(closed, id) < ($, $)`, column.Milli(before.Closed), before.ID)
 	}
 	w.write(` ORDER BY closed DESC, id DESC LIMIT $`, min(max(limit, 1), taskMost))
 	return list(ctx, db, scanAsk, askColumns+w.sql.String(), w.args...)

@@ -12,6 +12,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 // The first round trip begins a transaction and asks for its number, by which it can be told later what became of it.
@@ -231,7 +232,7 @@ func queueReceipts(b *pgx.Batch, ops []*op) {
 		if r := o.batch.receipt; r != nil {
 			scopes, principals, runs = append(scopes, text(r.Scope)), append(principals, text(r.Principal)), append(runs, text(r.RunID))
 			messages, digests = append(messages, []byte(r.MessageID)), append(digests, r.Digest[:])
-			after, at = append(after, r.After), append(at, milli(r.At))
+			after, at = append(after, r.After), append(at, column.Milli(r.At))
 		}
 	}
 	if len(scopes) > 0 {
@@ -275,7 +276,7 @@ func (w *writer) number(ops []*op, next func() int64) {
 		for i := range o.batch.events {
 			e := &o.batch.events[i]
 			w.seq = next()
-			entry := a2a.NewEntry(w.seq, fromMilli(e.at), e.JSON, e.Event)
+			entry := a2a.NewEntry(w.seq, column.Time(e.at), e.JSON, e.Event)
 			w.events = append(w.events, &orchestrator.Event{
 				Entry: entry, RunID: e.RunID, ConversationID: e.ConversationID, Kind: e.Kind,
 			})

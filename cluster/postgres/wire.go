@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/wirelog"
 )
 
@@ -62,7 +63,7 @@ func (w *wireWriter) store() {
 	var b pgx.Batch
 	for _, r := range rows {
 		b.Queue(insertWire, clean([]any{
-			int64(r.Size), r.RunID, r.TaskID, milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, r.URL, int64(r.Status),
+			int64(r.Size), r.RunID, r.TaskID, column.Milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, r.URL, int64(r.Status),
 			r.Took.Microseconds(), r.Events[0], r.Events[1], r.Err, r.Header, r.Request, r.Response,
 		})...)
 		w.added += int64(r.Size)
@@ -172,6 +173,6 @@ func scanWire(row scanner) (*orchestrator.WireRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.At, r.Took = fromMilli(at), time.Duration(took)*time.Microsecond
-	return &r, unmarshal(header, &r.Header)
+	r.At, r.Took = column.Time(at), time.Duration(took)*time.Microsecond
+	return &r, column.Read(header, &r.Header)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 func (b *batch) workflow(w *orchestrator.Workflow) {
@@ -15,7 +16,7 @@ func (b *batch) workflow(w *orchestrator.Workflow) {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description, source = excluded.source,
 			exposed = excluded.exposed, demo = excluded.demo, added = excluded.added, updated = excluded.updated`,
-		w.ID, w.Name, w.Description, source, w.Exposed, w.Demo, milli(w.Added), milli(w.Updated))
+		w.ID, w.Name, w.Description, source, w.Exposed, w.Demo, column.Milli(w.Added), column.Milli(w.Updated))
 	b.size += len(source)
 	b.change(orchestrator.Change{WorkflowID: w.ID})
 }
@@ -29,7 +30,7 @@ func scanWorkflow(row scanner) (*orchestrator.Workflow, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Added, w.Updated = fromMilli(added), fromMilli(updated)
+	w.Added, w.Updated = column.Time(added), column.Time(updated)
 	return &w, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, card, card_hash, interface, dialect, known,
@@ -21,9 +22,9 @@ const upsertAgent = `INSERT INTO agents (id, name, trust, card_url, card_json, c
 		muted = excluded.muted`
 
 func (b *batch) agent(a *orchestrator.Agent) {
-	b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.marshal(a.Card), a.CardHash,
-		b.marshal(a.Interface), a.Dialect, string(a.Known), b.marshal(a.Notes), int64(a.Hue), a.Local, a.Idempotent, milli(a.Added),
-		milli(a.Health.Checked), b.marshal(a.Health.Fault), b.marshal(a.Signature), a.Health.Latency.Milliseconds(), b.marshal(a.Changed), a.Muted)
+	b.add(upsertAgent, a.ID, a.Name, string(a.Trust), a.CardURL, a.CardJSON, b.json(a.Card), a.CardHash,
+		b.json(a.Interface), a.Dialect, string(a.Known), b.json(a.Notes), int64(a.Hue), a.Local, a.Idempotent, column.Milli(a.Added),
+		column.Milli(a.Health.Checked), b.json(a.Health.Fault), b.json(a.Signature), a.Health.Latency.Milliseconds(), b.json(a.Changed), a.Muted)
 	b.change(orchestrator.Change{AgentID: a.ID})
 }
 
@@ -46,9 +47,9 @@ func scanAgent(row scanner) (*orchestrator.Agent, error) {
 	if err != nil {
 		return nil, missing(err)
 	}
-	a.Added, a.Health.Checked, a.Health.Latency = fromMilli(added), fromMilli(checked), time.Duration(latency)*time.Millisecond
-	err = errors.Join(unmarshal(card, &a.Card), unmarshal(iface, &a.Interface), unmarshal(notes, &a.Notes),
-		unmarshal(flaw, &a.Health.Fault), unmarshal(signature, &a.Signature), unmarshal(changed, &a.Changed))
+	a.Added, a.Health.Checked, a.Health.Latency = column.Time(added), column.Time(checked), time.Duration(latency)*time.Millisecond
+	err = errors.Join(column.Read(card, &a.Card), column.Read(iface, &a.Interface), column.Read(notes, &a.Notes),
+		column.Read(flaw, &a.Health.Fault), column.Read(signature, &a.Signature), column.Read(changed, &a.Changed))
 	return &a, err
 }
 
@@ -102,7 +103,7 @@ func (db *DB) Grants(ctx context.Context, agent string) ([]orchestrator.Grant, e
 	return list(ctx, db, func(row scanner) (g orchestrator.Grant, err error) {
 		var given int64
 		err = row.Scan(&g.AgentID, &g.Origin, &given)
-		g.Given = fromMilli(given)
+		g.Given = column.Time(given)
 		return g, err
 	}, `SELECT agent, origin, given FROM grants WHERE agent = ? ORDER BY origin`, agent)
 }
@@ -120,8 +121,8 @@ func (b *batch) token(t *orchestrator.Token) {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, hash = excluded.hash, agents = excluded.agents,
 			read_only = excluded.read_only, credentials = excluded.credentials, rate = excluded.rate,
-			created = excluded.created, used = excluded.used, revoked = excluded.revoked, workflows = excluded.workflows`, t.ID, t.Name, bytes.Clone(t.Hash[:]), b.marshal(t.Agents), t.ReadOnly, t.Credentials,
-		int64(t.RatePerMin), milli(t.Created), milli(t.Used), milli(t.Revoked), t.Workflows)
+			created = excluded.created, used = excluded.used, revoked = excluded.revoked, workflows = excluded.workflows`, t.ID, t.Name, bytes.Clone(t.Hash[:]), b.json(t.Agents), t.ReadOnly, t.Credentials,
+		int64(t.RatePerMin), column.Milli(t.Created), column.Milli(t.Used), column.Milli(t.Revoked), t.Workflows)
 	b.change(orchestrator.Change{TokenID: t.ID})
 }
 
@@ -138,8 +139,8 @@ func scanToken(row scanner) (*orchestrator.Token, error) {
 		return nil, missing(err)
 	}
 	copy(t.Hash[:], hash)
-	t.Created, t.Used, t.Revoked = fromMilli(created), fromMilli(used), fromMilli(revoked)
-	return &t, unmarshal(agents, &t.Agents)
+	t.Created, t.Used, t.Revoked = column.Time(created), column.Time(used), column.Time(revoked)
+	return &t, column.Read(agents, &t.Agents)
 }
 
 // Token returns the token with a hash, also a revoked one.

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 // batch is a Batch made ready by its caller, so that the writer has little left to do.
@@ -70,7 +69,7 @@ func (db *DB) ready(b *orchestrator.Batch) *batch {
 		r.agent(x)
 	}
 	for _, x := range b.Grants {
-		r.add(`INSERT OR REPLACE INTO grants (agent, origin, given) VALUES (?, ?, ?)`, x.AgentID, x.Origin, milli(x.Given))
+		r.add(`INSERT OR REPLACE INTO grants (agent, origin, given) VALUES (?, ?, ?)`, x.AgentID, x.Origin, column.Milli(x.Given))
 		r.change(orchestrator.Change{AgentID: x.AgentID})
 	}
 	for _, x := range b.Conversations {
@@ -143,41 +142,11 @@ func (b *batch) add(query string, args ...any) *statement {
 
 func (b *batch) change(c orchestrator.Change) { b.changes = append(b.changes, c) }
 
-// milli is a time as it is stored; the zero time is 0.
-func milli(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-// ceilMilli is the first stored time that is not before t.
-func ceilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
-
-func fromMilli(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
-// marshal is v as stored JSON, nil for an empty one.
-func (b *batch) marshal(v any) []byte {
-	j, err := json.Marshal(v)
+// json is v as it is stored.
+func (b *batch) json(v any) []byte {
+	j, err := column.JSON(v)
 	if err != nil {
-		b.fault = fmt.Errorf("store %T: %w", v, err)
-	}
-	switch string(j) {
-	case "null", "[]", "{}":
-		return nil
+		b.fault = err
 	}
 	return j
-}
-
-// unmarshal reads what marshal wrote.
-func unmarshal(b []byte, v any) error {
-	if len(b) == 0 {
-		return nil
-	}
-	return json.Unmarshal(b, v)
 }

@@ -8,6 +8,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/tail"
 	"parley/orchestrator/words"
 )
@@ -20,7 +21,7 @@ const upsertConversation = `INSERT INTO conversations (key, id, title, recipient
 		name = CASE WHEN title IS NULL THEN excluded.name ELSE name END`
 
 func (b *batch) conversation(c *orchestrator.Conversation) {
-	s := b.add(upsertConversation, conversationID(c.ID), c.ID, c.Title, c.To, milli(c.Created), milli(c.Updated), c.Pinned,
+	s := b.add(upsertConversation, conversationID(c.ID), c.ID, c.Title, c.To, column.Milli(c.Created), column.Milli(c.Updated), c.Pinned,
 		string(c.State), c.LastText, c.Name)
 	s.last = "conversation " + c.ID
 	b.change(orchestrator.Change{ConversationID: c.ID})
@@ -48,7 +49,7 @@ func scanConversation(row scanner) (*orchestrator.Conversation, error) {
 	if err != nil {
 		return nil, missing(err)
 	}
-	c.Created, c.Updated = fromMilli(created), fromMilli(updated)
+	c.Created, c.Updated = column.Time(created), column.Time(updated)
 	return &c, nil
 }
 
@@ -68,7 +69,7 @@ func (db *DB) ListConversations(ctx context.Context, after string, n int) ([]*or
 		return nil, err
 	}
 	return list(ctx, db, scanConversation, conversationColumns+`WHERE title IS NOT NULL
-		AND (pinned, updated, id) < (?, ?, ?)`+order, last.Pinned, milli(last.Updated), last.ID, n)
+		AND (pinned, updated, id) < (?, ?, ?)`+order, last.Pinned, column.Milli(last.Updated), last.ID, n)
 }
 
 func (b *batch) item(it *orchestrator.Item) {
@@ -76,12 +77,12 @@ func (b *batch) item(it *orchestrator.Item) {
 	var s *statement
 	if it.ID == 0 {
 		s = b.add(`INSERT INTO items (conversation, run, kind, agent, at, text, data) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			conversationID(it.ConversationID), runID(it.RunID), string(it.Kind), it.AgentID, milli(it.At), it.Text,
+			conversationID(it.ConversationID), runID(it.RunID), string(it.Kind), it.AgentID, column.Milli(it.At), it.Text,
 			[]byte(it.Data))
 	} else {
 		s = b.add(`INSERT OR REPLACE INTO items (conversation, run, kind, agent, at, text, data, id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			conversationID(it.ConversationID), runID(it.RunID), string(it.Kind), it.AgentID, milli(it.At), it.Text,
+			conversationID(it.ConversationID), runID(it.RunID), string(it.Kind), it.AgentID, column.Milli(it.At), it.Text,
 			[]byte(it.Data), it.ID)
 	}
 	conversation := conversationID(it.ConversationID)
@@ -112,7 +113,7 @@ func scanItem(conversation string) func(scanner) (*orchestrator.Item, error) {
 		var run sql.NullString
 		var at int64
 		err := row.Scan(&it.ID, &run, &it.Kind, &it.AgentID, &at, &it.Text, (*[]byte)(&it.Data))
-		it.RunID, it.At = run.String, fromMilli(at)
+		it.RunID, it.At = run.String, column.Time(at)
 		return it, err
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
+	"parley/orchestrator/wirelog"
 )
-
-// receiptAge is how long a message is known as received.
-const receiptAge = 7 * 24 * time.Hour
 
 // Erase removes a conversation and all that belongs to it. What was in its place on the disk is overwritten. Receipts
 // stay, so that a message that is sent again is not acted on again.
@@ -165,7 +164,7 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 		return 0, err
 	}
 	if days, _ := strconv.Atoi(setting); days > 0 {
-		before := milli(now.AddDate(0, 0, -days))
+		before := column.Milli(now.AddDate(0, 0, -days))
 		// Conversations go one at a time, because one may be large; runs of outside callers are small.
 		conversations, err := db.expire(ctx, before, 1, `SELECT key FROM conversations c WHERE title IS NOT NULL
 			AND pinned = 0 AND updated < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation = c.key AND open = 1)`,
@@ -191,12 +190,12 @@ func (db *DB) Expire(ctx context.Context, now time.Time) (removed int, err error
 			return removed, err
 		}
 	}
-	aged := milli(now.Add(-receiptAge))
 	err = errors.Join(
 		// Receipts and wire records are stored in the order of their time: the old ones come first.
 		db.deleteOld(ctx, `DELETE FROM receipts WHERE key IN (
-			SELECT key FROM receipts ORDER BY key LIMIT 1000) AND at < ?`, aged),
-		db.deleteOld(ctx, `DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT 1000) AND at < ?`, aged),
+			SELECT key FROM receipts ORDER BY key LIMIT 1000) AND at < ?`, column.Milli(now.Add(-orchestrator.ReceiptAge))),
+		db.deleteOld(ctx, `DELETE FROM wire WHERE id IN (SELECT id FROM wire ORDER BY id LIMIT 1000) AND at < ?`,
+			column.Milli(now.Add(-wirelog.MaxAge))),
 		db.sweep(ctx, now),
 	)
 	return removed, err

@@ -9,6 +9,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/tail"
 )
 
@@ -150,7 +151,7 @@ func (db *DB) scanned(row scanner, ids ...any) (*orchestrator.Event, error) {
 			return nil, err
 		}
 	}
-	e.Entry = a2a.NewEntry(seq, fromMilli(at), body, nil)
+	e.Entry = a2a.NewEntry(seq, column.Time(at), body, nil)
 	return &e, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 var _ orchestrator.Pushes = (*DB)(nil)
@@ -16,7 +17,7 @@ func (db *DB) PutPush(ctx context.Context, p *orchestrator.StoredPush, most int)
 	b := &batch{}
 	b.add(`INSERT OR REPLACE INTO push (uid, scope, principal, task, id, body, created, seq, state)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE (SELECT count(*) FROM push WHERE task = ?4 AND id <> ?5) < ?10`,
-		p.UID, p.Scope, p.Principal, p.Task, p.ID, p.Body, milli(p.Created), p.Seq, p.State, int64(most),
+		p.UID, p.Scope, p.Principal, p.Task, p.ID, p.Body, column.Milli(p.Created), p.Seq, p.State, int64(most),
 	).then = func(_ *writer, r driver.Result) error {
 		if n, err := r.RowsAffected(); err != nil || n > 0 {
 			return err
@@ -33,7 +34,7 @@ func scanPush(row scanner) (*orchestrator.StoredPush, error) {
 	var created, next int64
 	err := row.Scan(&p.UID, &p.Scope, &p.Principal, &p.Task, &p.ID, &p.Body, &created, &p.Seq, &p.State, &p.Attempts, &next,
 		&p.Status, &p.Error)
-	p.Created, p.Next = fromMilli(created), fromMilli(next)
+	p.Created, p.Next = column.Time(created), column.Time(next)
 	return &p, err
 }
 
@@ -54,7 +55,7 @@ func (db *DB) MovePushes(ctx context.Context, all []orchestrator.PushMove) error
 	b := &batch{}
 	for _, p := range all {
 		b.add(`UPDATE push SET seq = ?, state = ?, attempts = ?, next = ?, status = ?, error = ? WHERE uid = ?`,
-			p.Seq, p.State, int64(p.Attempts), milli(p.Next), int64(p.Status), p.Error, p.UID)
+			p.Seq, p.State, int64(p.Attempts), column.Milli(p.Next), int64(p.Status), p.Error, p.UID)
 	}
 	return db.writer.waitFor(ctx, &op{batch: b})
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 // received answers, without looking into the file, that a message was certainly not received before: which is so for
@@ -98,6 +99,6 @@ func (db *DB) Received(ctx context.Context, scope, principal, messageID string) 
 		return nil, missing(err)
 	}
 	copy(r.Digest[:], digest)
-	r.At = fromMilli(at)
+	r.At = column.Time(at)
 	return r, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 const upsertRun = `INSERT INTO runs (key, id, scope, principal, conversation, context, recipient, state, open, updated,
@@ -24,7 +25,7 @@ const upsertRun = `INSERT INTO runs (key, id, scope, principal, conversation, co
 func (b *batch) run(r *orchestrator.Run) {
 	open := r.State != a2a.TaskStateUnspecified && !r.State.Terminal()
 	s := b.add(upsertRun, runID(r.ID), r.ID, r.Scope, r.Principal, conversationID(r.ConversationID), r.ContextID, r.To,
-		string(r.State), open, milli(r.Updated), milli(r.Created), []byte(r.Engine), r.Workflow)
+		string(r.State), open, column.Milli(r.Updated), column.Milli(r.Created), []byte(r.Engine), r.Workflow)
 	s.last = "run " + r.ID
 	b.size += len(r.Engine)
 	b.change(orchestrator.Change{RunID: r.ID, ConversationID: r.ConversationID})
@@ -51,7 +52,7 @@ func scanRun(row scanner) (*orchestrator.Run, error) {
 		return nil, missing(err)
 	}
 	r.ConversationID, r.Engine = conversation.String, engine
-	r.Updated, r.Created = fromMilli(updated), fromMilli(created)
+	r.Updated, r.Created = column.Time(updated), column.Time(created)
 	return &r, nil
 }
 
@@ -71,7 +72,7 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 		where, args = append(where, `r.state = ?`), append(args, string(r.Status))
 	}
 	if !r.StatusTimestampAfter.IsZero() {
-		where, args = append(where, `r.updated >= ?`), append(args, ceilMilli(r.StatusTimestampAfter))
+		where, args = append(where, `r.updated >= ?`), append(args, column.CeilMilli(r.StatusTimestampAfter))
 	}
 	filter, from := `WHERE `+strings.Join(where, ` AND `), `FROM runs r `
 	// Both reads are of one moment, so that the total fits the page.
@@ -86,7 +87,7 @@ func (db *DB) ListRuns(ctx context.Context, scope, principal string, r *a2a.List
 	}
 	if before != nil {
 		filter += ` AND (r.updated, r.id) < (?, ?)`
-		args = append(args, milli(before.Updated), before.ID)
+		args = append(args, column.Milli(before.Updated), before.ID)
 	}
 	rows, err := tx.QueryContext(ctx, runColumns+from+runJoin+filter+` ORDER BY r.updated DESC, r.id DESC LIMIT ?`, append(args, limit)...)
 	if err != nil {
@@ -149,7 +150,7 @@ func (b *batch) step(s *orchestrator.Step) {
 			message = excluded.message, state = excluded.state, child_task = excluded.child_task,
 			child_context = excluded.child_context, updated = excluded.updated`,
 		runID(s.RunID), s.ID, s.AgentID, int64(s.Attempt), s.MessageID, string(s.State), s.ChildTask, s.ChildContext,
-		milli(s.Updated))
+		column.Milli(s.Updated))
 	b.change(orchestrator.Change{RunID: s.RunID})
 }
 
@@ -159,7 +160,7 @@ func (db *DB) Steps(ctx context.Context, run string) ([]*orchestrator.Step, erro
 		s := &orchestrator.Step{RunID: run}
 		var updated int64
 		err := row.Scan(&s.ID, &s.AgentID, &s.Attempt, &s.MessageID, &s.State, &s.ChildTask, &s.ChildContext, &updated)
-		s.Updated = fromMilli(updated)
+		s.Updated = column.Time(updated)
 		return s, err
 	}, `SELECT id, agent, attempt, message, state, child_task, child_context, updated FROM steps
 		WHERE run = (SELECT key FROM runs WHERE id = ?) ORDER BY key`, run)
@@ -185,8 +186,8 @@ func (b *batch) ask(a *orchestrator.Ask) {
 			schema = excluded.schema, choices = excluded.choices, links = excluded.links, state = excluded.state,
 			answer = excluded.answer, opened = excluded.opened, closed = excluded.closed`,
 		a.ID, runID(a.RunID), a.StepID, conversationID(a.ConversationID), a.Principal, a.AgentID, string(a.Kind), a.Prompt,
-		[]byte(a.Schema), b.marshal(a.Choices), b.marshal(a.Links), string(a.State), []byte(a.Answer), milli(a.Opened),
-		milli(a.Closed))
+		[]byte(a.Schema), b.json(a.Choices), b.json(a.Links), string(a.State), []byte(a.Answer), column.Milli(a.Opened),
+		column.Milli(a.Closed))
 	b.size += len(a.Prompt) + len(a.Schema)
 	b.change(orchestrator.Change{AskID: a.ID, RunID: a.RunID, ConversationID: a.ConversationID})
 }
@@ -208,8 +209,8 @@ func scanAsk(row scanner) (*orchestrator.Ask, error) {
 		return nil, missing(err)
 	}
 	a.ConversationID, a.Schema, a.Answer = conversation.String, schema, answer
-	a.Opened, a.Closed = fromMilli(opened), fromMilli(closed)
-	return &a, errors.Join(unmarshal(choices, &a.Choices), unmarshal(links, &a.Links))
+	a.Opened, a.Closed = column.Time(opened), column.Time(closed)
+	return &a, errors.Join(column.Read(choices, &a.Choices), column.Read(links, &a.Links))
 }
 
 // Ask returns an ask.

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/words"
 )
 
@@ -57,7 +58,7 @@ func (db *DB) Search(ctx context.Context, q orchestrator.SearchQuery) ([]orchest
 		var run, title sql.NullString
 		var at int64
 		err = row.Scan(&it.ID, &it.ConversationID, &title, &run, &it.Kind, &it.AgentID, &at, &it.Text)
-		it.RunID, it.At, h.Title = run.String, fromMilli(at), title.String
+		it.RunID, it.At, h.Title = run.String, column.Time(at), title.String
 		h.Snippet = words.Snippet(it.Text, wanted)
 		it.Text = words.Plain(h.Snippet)
 		h.Item = &it

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 var _ orchestrator.Ledger = (*DB)(nil)
@@ -77,13 +78,13 @@ func (db *DB) ListTasks(ctx context.Context, q orchestrator.TaskQuery) ([]*orche
 		and(`(r.recipient = ? OR EXISTS (SELECT 1 FROM steps s WHERE s.run = r.key AND s.agent = ?))`, q.AgentID, q.AgentID)
 	}
 	if !q.From.IsZero() {
-		and(`r.updated >= ?`, ceilMilli(q.From))
+		and(`r.updated >= ?`, column.CeilMilli(q.From))
 	}
 	if !q.To.IsZero() {
-		and(`r.updated < ?`, ceilMilli(q.To))
+		and(`r.updated < ?`, column.CeilMilli(q.To))
 	}
 	if q.Before != nil {
-		and(`(r.updated, r.id) < (?, ?)`, milli(q.Before.Updated), q.Before.ID)
+		and(`(r.updated, r.id) < (?, ?)`, column.Milli(q.Before.Updated), q.Before.ID)
 	}
 	query := runColumns + `FROM runs r INDEXED BY runs_list ` + runJoin + where.String() + ` ORDER BY r.updated DESC, r.id DESC LIMIT ?`
 	owners, err := db.owners(ctx)
@@ -116,7 +117,7 @@ func (db *DB) ClosedAsks(ctx context.Context, before *orchestrator.Ask, limit in
 	where, args := `WHERE a.state <> 'open' AND a.principal = ?`, []any{orchestrator.LocalPrincipal}
 	if before != nil {
 		where += ` AND (a.closed, a.id) < (?, ?)`
-		args = append(args, milli(before.Closed), before.ID)
+		args = append(args, column.Milli(before.Closed), before.ID)
 	}
 	return list(ctx, db, scanAsk, askColumns+where+` ORDER BY a.closed DESC, a.id DESC LIMIT ?`, append(args, min(max(limit, 1), taskMost))...)
 }

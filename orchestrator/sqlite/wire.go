@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/wirelog"
 )
 
@@ -48,7 +49,7 @@ const insertWire = `INSERT INTO wire (size, run, task, at, inbound, peer, method
 func (w *writer) storeWire(rows []*wirelog.Record) error {
 	for _, r := range rows {
 		if err := w.put(&statement{query: insertWire, args: []any{
-			int64(r.Size), runID(r.RunID), r.TaskID, milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, r.URL, int64(r.Status),
+			int64(r.Size), runID(r.RunID), r.TaskID, column.Milli(r.At), r.Inbound, r.Peer, r.Method, r.Dialect, r.URL, int64(r.Status),
 			r.Took.Microseconds(), r.Events[0], r.Events[1], r.Err, r.Header, r.Request, r.Response,
 		}}); err != nil {
 			return err
@@ -174,6 +175,6 @@ func scanWire(row scanner) (*orchestrator.WireRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.RunID, r.At, r.Took = run.String, fromMilli(at), time.Duration(took)*time.Microsecond
-	return &r, unmarshal(header, &r.Header)
+	r.RunID, r.At, r.Took = run.String, column.Time(at), time.Duration(took)*time.Microsecond
+	return &r, column.Read(header, &r.Header)
 }

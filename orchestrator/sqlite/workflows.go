@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 )
 
 func (b *batch) workflow(w *orchestrator.Workflow) {
@@ -12,7 +13,7 @@ func (b *batch) workflow(w *orchestrator.Workflow) {
 		source = []byte{}
 	}
 	b.add(`INSERT OR REPLACE INTO workflows (id, name, description, source, exposed, demo, added, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, w.ID, w.Name, w.Description, source, w.Exposed, w.Demo, milli(w.Added), milli(w.Updated))
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, w.ID, w.Name, w.Description, source, w.Exposed, w.Demo, column.Milli(w.Added), column.Milli(w.Updated))
 	b.size += len(source)
 	b.change(orchestrator.Change{WorkflowID: w.ID})
 }
@@ -26,7 +27,7 @@ func scanWorkflow(row scanner) (*orchestrator.Workflow, error) {
 	if err != nil {
 		return nil, missing(err)
 	}
-	w.Added, w.Updated = fromMilli(added), fromMilli(updated)
+	w.Added, w.Updated = column.Time(added), column.Time(updated)
 	return &w, nil
 }
 

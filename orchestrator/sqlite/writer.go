@@ -11,6 +11,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/column"
 	"parley/orchestrator/tail"
 	"parley/orchestrator/wirelog"
 )
@@ -472,7 +473,7 @@ func (w *writer) append(o *op) error {
 			body, blob = nil, e.blob[:]
 		}
 		w.rows = append(w.rows, w.seq, run, conversation, string(e.Kind), e.at, body, blob)
-		entry := a2a.NewEntry(w.seq, fromMilli(e.at), e.JSON, e.Event)
+		entry := a2a.NewEntry(w.seq, column.Time(e.at), e.JSON, e.Event)
 		w.events = append(w.events, &orchestrator.Event{
 			Entry: entry, RunID: e.RunID, ConversationID: e.ConversationID, Kind: e.Kind,
 		})
