@@ -141,8 +141,30 @@ func TestE2EFocusReturns(t *testing.T) {
 	a.do(chromedp.KeyEvent("\x1b"))
 	a.until("!document.querySelector('#run-panel') && document.activeElement.id === 'say'")
 
-	// The side bar, where it lies over the page.
+	// The run where there is no room beside the chat: a sheet that is closed until somebody asks for it.
 	a.do(chromedp.EmulateViewport(390, 844))
+	a.opens(w.srv.URL + "/c/c1?run=r1")
+	sheet := "(p => getComputedStyle(p).visibility === 'visible' && p.contains(document.activeElement))(document.querySelector('#run-panel'))"
+	away := "getComputedStyle(document.querySelector('#run-panel')).visibility === 'hidden' && document.querySelector('#panel-open').ariaExpanded === 'false'"
+	a.until(away + " && document.activeElement.id === 'say'")
+	for _, closes := range []func(){
+		func() { a.do(chromedp.KeyEvent("\x1b")) },
+		func() { js[any](a, "(document.querySelector('#run-panel [data-leave]').click(), 0)") },
+	} {
+		js[any](a, "(document.querySelector('#panel-open').focus(), 0)")
+		a.do(chromedp.KeyEvent("\r"))
+		a.until(sheet + " && document.querySelector('#panel-open').ariaExpanded === 'true'")
+		closes()
+		a.until(away + " && document.activeElement.id === 'panel-open'")
+	}
+	a.do(chromedp.KeyEvent("\r"))
+	a.until(sheet)
+	js[any](a, "(document.querySelector('#say').focus(), 0)")
+	a.until(away + " && document.activeElement.id === 'say'")
+	a.opens(w.srv.URL + "/c/c1?run=r1#run-panel")
+	a.until(sheet + " && !location.hash")
+
+	// The side bar, where it lies over the page.
 	a.opens(w.srv.URL + "/agents")
 	open, shut := "document.querySelector('#side').hasAttribute('data-open') && document.activeElement.closest('#side')", "!document.querySelector('#side').hasAttribute('data-open')"
 	js[any](a, "(document.querySelector('.bar .burger').focus(), 0)")

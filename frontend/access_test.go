@@ -114,6 +114,11 @@ var sights = []sight{
 	{"run panel, steps open", "/c/c1?run=r1", func(a *tab) {
 		js[any](a, "(document.querySelectorAll('#run-steps details').forEach(d => d.open = true), 0)")
 	}},
+	{"run panel, as a sheet", "/c/c1?run=r1", func(a *tab) {
+		a.do(chromedp.EmulateViewport(390, 900))
+		js[any](a, "(document.querySelector('#panel-open').click(), 0)")
+		a.until("document.activeElement.id === 'run-panel' && getComputedStyle(document.activeElement).visibility === 'visible'")
+	}},
 	{"run", "/runs/r1", nil},
 	{"run that failed, steps open", "/runs/r2", func(a *tab) {
 		js[any](a, "(document.querySelectorAll('#run-steps details').forEach(d => d.open = true), 0)")
@@ -121,6 +126,12 @@ var sights = []sight{
 	{"palette", "/c/c1", func(a *tab) {
 		a.do(ctrl("k"))
 		a.until("document.querySelector('#palette[open] [role=option]')")
+	}},
+	{"palette, nothing found", "/c/c1", func(a *tab) {
+		a.do(ctrl("k"))
+		a.until("document.querySelector('#palette[open] [role=option]')")
+		a.do(chromedp.SendKeys(chromedp.CSS("#palette-q"), nowhere))
+		a.until("document.querySelector('#palette[open] .blank') && !document.querySelector('#palette [role=option]')")
 	}},
 	{"shortcuts", "/agents", pressed("?", "document.querySelector('#keys[open]')")},
 	{"inbox", "/inbox", nil},

@@ -35,8 +35,8 @@ func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
 		v.Title, v.Goes = view.T(ctx, "It may have arrived. Send again?"), ""
 	default:
 		v.Title = view.T(ctx, "%s needs your answer", v.Speaker.Name)
-		if len([]rune(prompt)) <= 120 && !strings.ContainsAny(prompt, "\n*`[_#<|") && prompt != "" {
-			v.Title, prompt = prompt, ""
+		if first, rest, _ := strings.Cut(prompt, "\n\n"); first != "" && len([]rune(first)) <= 120 && !strings.ContainsAny(first, "\n*`[_#<|") {
+			v.Title, prompt = first, rest
 		}
 		if a.Schema != nil {
 			v.Form = newForm(ctx, a.ID, a.Schema)

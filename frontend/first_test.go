@@ -130,6 +130,29 @@ func TestOneStripForOneWait(t *testing.T) {
 	}
 }
 
+// What a step does is said once too: its plan's strip names it, and leads to the plan.
+func TestOneStripForAStep(t *testing.T) {
+	t.Parallel()
+	p := plan()
+	o := &office{plans: map[string]*orchestrator.Plan{"r1": p}}
+	w := o.world(t)
+	w.write(&orchestrator.Batch{Runs: []*orchestrator.Run{{
+		ID: "r1c", Scope: stepScope + "r1", Principal: orchestrator.LocalPrincipal, ConversationID: "c1", ContextID: "c1", To: "atlas",
+		State: a2a.TaskStateWorking, Created: clock, Updated: clock,
+	}}})
+	r := w.get("/c/c1").want(t, 200)
+	strips := find(byID(r.doc, "pulse"), byClass("pulse"))
+	if len(strips) != 1 || attr(strips[0], "id") != "pulse-r1" {
+		t.Fatalf("%d strips say what goes on", len(strips))
+	}
+	if link := find(strips[0], byTag("a")); len(link) != 1 || attr(link[0], "href") != "/c/c1?run=r1#run-panel" || strings.TrimSpace(textOf(link[0])) != "Write" {
+		t.Errorf("the strip says %q", textOf(strips[0]))
+	}
+	if byID(r.doc, "run-r1") != nil || byID(r.doc, "run-r1c") == nil {
+		t.Error("a plan that has nothing to show takes part in the transcript, or its step does not")
+	}
+}
+
 // The bar at the foot of a narrow window leads to the workflows, and to all the rest.
 func TestTabbar(t *testing.T) {
 	t.Parallel()

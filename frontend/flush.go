@@ -145,6 +145,13 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 		}
 		return append(ops, op{"s", "", view.T(ctx, "%s: %s", s.speaker(ctx, run.agent).Name, view.TaskState(ctx, run.state).Word)})
 	}
+	if r.quiet(ctx, run) {
+		if !run.fresh {
+			run.fresh = true
+			ops = append(ops, op{"x", "run-" + run.id})
+		}
+		return ops
+	}
 	if run.fresh {
 		ops = append(ops, op{"a", "open", r.drawRun(ctx, run)})
 		run.fresh, run.headDirty, run.markDirty, run.noteDirty = false, false, false, false
@@ -169,6 +176,16 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 		ops = append(ops, op{"i", "run-" + run.id + "-note", s.md.HTML(run.note)})
 	}
 	return r.flushAsks(ctx, run, ops)
+}
+
+// quiet reports whether a run has nothing to show but that its steps go on, which they say themselves.
+func (r *room) quiet(ctx context.Context, run *running) bool {
+	for _, step := range r.runs {
+		if _, parent, _ := r.site.partOf(ctx, step.id); parent == run.id {
+			run.stepped = true
+		}
+	}
+	return run.stepped && len(run.asks) == 0 && run.note == "" && !slices.ContainsFunc(run.pieces, func(p *piece) bool { return !p.gone })
 }
 
 func (r *room) announce(ctx context.Context, run *running, ops []op) []op {
@@ -286,31 +303,53 @@ func (r *room) drawRun(ctx context.Context, run *running) string {
 }
 
 // pulses draws the strips above the composer. The key tells when they changed: their clocks go on in the page. What a step
-// waits for, its plan waits for: that is one strip, the plan's.
+// does or waits for, its plan does: that is one strip, the plan's, which names the steps.
 func (r *room) pulses(ctx context.Context) (html, key string) {
 	var b, k strings.Builder
-	of := map[string][]*running{} // steps that wait, by the run with their plan
 	open := map[string]bool{}
 	for _, run := range r.runs {
 		open[run.id] = !run.ended
 	}
-	waits := map[string]bool{}
+	of := map[string][]*running{} // steps that go on, by the run with their plan
+	titles := map[string][]string{}
 	for _, run := range r.runs {
-		if len(run.asks) == 0 || run.ended {
+		if run.ended {
 			continue
 		}
-		if _, parent, _ := r.site.partOf(ctx, run.id); open[parent] {
-			of[parent], waits[run.id] = append(of[parent], run), true
+		if _, parent, title := r.site.partOf(ctx, run.id); open[parent] {
+			top := parent
+			for range planDepth { // a plan within a plan
+				_, above, _ := r.site.partOf(ctx, top)
+				if !open[above] {
+					break
+				}
+				top = above
+			}
+			of[top] = append(of[top], run)
+			if top == parent && title != "" && !slices.Contains(titles[top], title) {
+				titles[top] = append(titles[top], title)
+			}
 		}
 	}
 	for _, run := range r.runs {
-		if run.ended || waits[run.id] {
+		if _, parent, _ := r.site.partOf(ctx, run.id); run.ended || open[parent] {
 			continue
 		}
 		u := r.site.pulse(ctx, run)
-		if steps := of[run.id]; u.AskID == "" && len(steps) > 0 {
-			first := r.site.pulse(ctx, steps[0])
-			u.State, u.Since, u.AskID, u.Agent = first.State, first.Since, first.AskID, first.Agent
+		for _, step := range of[run.id] {
+			v := r.site.pulse(ctx, step)
+			if v.Last.After(u.Last) {
+				u.Last = v.Last
+			}
+			if u.AskID == "" && v.AskID != "" {
+				u.State, u.Since, u.AskID, u.Agent = v.State, v.Since, v.AskID, v.Agent
+			}
+			if u.Refused == "" {
+				u.Refused = v.Refused
+			}
+		}
+		if u.Steps = titles[run.id]; len(u.Steps) > 0 {
+			u.Panel = panelOf(r.conv, run.id)
 		}
 		b.WriteString(draw(ctx, view.PulseRow(u, r.site.now())))
 		u.Last = time.Time{}
@@ -333,7 +372,9 @@ func (r *room) shot() snapshot {
 	r.flush(ctx)
 	var b strings.Builder
 	for _, run := range r.runs {
-		b.WriteString(r.drawRun(ctx, run))
+		if !run.fresh { // flush left it out
+			b.WriteString(r.drawRun(ctx, run))
+		}
 	}
 	pulse, _ := r.pulses(ctx)
 	return snapshot{open: b.String(), pulse: pulse, last: r.tr.last, seq: r.head()}
@@ -360,7 +401,9 @@ func (r *room) catchUp(last int64) (*frame, error) {
 	}
 	var b strings.Builder
 	for _, run := range r.runs {
-		b.WriteString(r.drawRun(ctx, run))
+		if !run.fresh { // flush left it out
+			b.WriteString(r.drawRun(ctx, run))
+		}
 	}
 	pulse, _ := r.pulses(ctx)
 	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"r", "title", draw(ctx, view.Title(r.title))}, op{"i", "queue", r.queued})

@@ -25,6 +25,7 @@ type running struct {
 	refused  string // why the agent would not stop
 	note     string // what it said last while working
 	ended    bool
+	stepped  bool // it has a plan, whose steps are runs of their own
 	pieces   []*piece
 	asks     []*orchestrator.Ask
 

@@ -231,8 +231,8 @@ func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan) view.Bars {
 	}
 	at := func(t time.Time) float64 { return 100 * float64(t.Sub(p.Began)) / float64(whole) }
 	var b view.Bars
-	for i := range 4 {
-		b.Marks = append(b.Marks, view.BarMark{X: float64(i) * 30, Text: spent(whole * time.Duration(i) * 3 / 10)})
+	for t := time.Duration(0); t <= whole*9/10; t += every(whole) {
+		b.Marks = append(b.Marks, view.BarMark{X: 100 * float64(t) / float64(whole), Text: mark(t)})
 	}
 	var in, out int64
 	var cost float64
@@ -268,6 +268,32 @@ func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan) view.Bars {
 		b.Usage = strings.TrimSpace(b.Usage + " " + strconv.FormatFloat(cost, 'f', -1, 64) + " " + currency)
 	}
 	return b
+}
+
+// every is how far the marks of a time are apart: a round time, and four of them at most before the end of the axis.
+func every(whole time.Duration) time.Duration {
+	for unit := 100 * time.Millisecond; unit <= time.Second; unit *= 10 {
+		for _, n := range []time.Duration{1, 2, 5} {
+			if n*unit*4 > whole*9/10 {
+				return n * unit
+			}
+		}
+	}
+	for _, s := range []time.Duration{10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600} {
+		if s*time.Second*4 > whole*9/10 {
+			return s * time.Second
+		}
+	}
+	const day = 24 * time.Hour
+	return (whole/4/day + 1) * day
+}
+
+// mark is a time on an axis.
+func mark(t time.Duration) string {
+	if t < time.Minute {
+		return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) + " s"
+	}
+	return view.Duration(t)
 }
 
 // spent is a time that something took, with tenths while they matter.
@@ -392,7 +418,7 @@ func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items 
 	at := "/c/" + url.PathEscape(v.ID)
 	if run == "" {
 		if run = s.planOf(ctx, v.ID, items); run != "" {
-			v.Panel = at + "?run=" + url.QueryEscape(run)
+			v.Panel = panelOf(v.ID, run)
 		}
 		return nil
 	}
@@ -432,7 +458,12 @@ func (s *Site) stepOf(ctx context.Context, run string) *view.Link {
 	if parent == "" {
 		return nil
 	}
-	return &view.Link{Label: view.T(ctx, "Step: %s", title), Href: "/c/" + url.PathEscape(chat) + "?run=" + url.QueryEscape(parent)}
+	return &view.Link{Label: view.T(ctx, "Step: %s", title), Href: panelOf(chat, parent)}
+}
+
+// panelOf is where the plan of a run stands beside its chat: where there is no room beside it, the fragment opens it.
+func panelOf(chat, run string) string {
+	return "/c/" + url.PathEscape(chat) + "?run=" + url.QueryEscape(run) + "#run-panel"
 }
 
 // partOf returns the chat of a run that carries out a step, the run whose plan has the step, and the step's title; "" for a

@@ -145,14 +145,14 @@ func TestRun(t *testing.T) {
 		t.Error("what an agent wrote is not escaped")
 	}
 	// The chat says that there is a run, and opens it beside itself.
-	has(t, w.get("/c/c1").want(t, 200).body, `href="/c/c1?run=r1"`)
+	has(t, w.get("/c/c1").want(t, 200).body, `href="/c/c1?run=r1#run-panel"`)
 	has(t, w.get("/c/c1?run=r1").want(t, 200, "Gather <i>facts").body, `id="run-panel"`, `data-board="/runs/r1"`)
 	// What a step said names the step.
 	w.write(&orchestrator.Batch{Runs: []*orchestrator.Run{{
 		ID: "r1b", Scope: stepScope + "r1", Principal: orchestrator.LocalPrincipal, ConversationID: "c1", ContextID: "c1", State: a2a.TaskStateCompleted, Created: clock, Updated: clock,
 	}}})
 	w.write(&orchestrator.Batch{Items: []*orchestrator.Item{{ConversationID: "c1", RunID: "r1b", Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "Found it.", At: clock}}})
-	has(t, w.get("/c/c1").want(t, 200, "Step: Gather <i>facts").body, `href="/c/c1?run=r1">Step: Gather &lt;i&gt;facts`)
+	has(t, w.get("/c/c1").want(t, 200, "Step: Gather <i>facts").body, `href="/c/c1?run=r1#run-panel">Step: Gather &lt;i&gt;facts`)
 	// Only its own chat does.
 	w.chatWith("c2", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "Another"})
 	if p := w.get("/c/c2?run=r1").want(t, 200); strings.Contains(p.body, "run-panel") {

@@ -64,10 +64,16 @@ func (m *memory) hint(c orchestrator.Change) {
 	}
 }
 
+// nowhere is a word that no message has.
+const nowhere = "qqqq"
+
 func (m *memory) Search(_ context.Context, q orchestrator.SearchQuery) ([]orchestrator.Hit, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen = q
+	if q.Text == nowhere {
+		return nil, nil
+	}
 	return m.hits, nil
 }
 

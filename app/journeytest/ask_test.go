@@ -17,7 +17,7 @@ func journeyConnect(t *testing.T, b browser) {
 	w.picture("connect")
 	w.follow("Approve and connect", "/")
 	w.picture("connected")
-	w.follow("All agents", "/agents")
+	w.follow("Agents", "/agents")
 	w.open(js[string](w, "[...document.querySelectorAll('main a[href^=\"/agents/\"]')].find(a => /writer-|writer.+/.test(a.pathname.slice(8)))?.href"))
 	w.press("Write about bees on city roofs")
 	w.until("document.querySelector('#say')?.value === 'Write about bees on city roofs'")

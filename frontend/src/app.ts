@@ -4,12 +4,14 @@ import { live } from "./live";
 import { forms } from "./forms";
 import { composer } from "./composer";
 import { page } from "./page";
+import { panel } from "./panel";
 import { palette } from "./palette";
 import { chat } from "./chat";
 import { inbox } from "./inbox";
 import { lists } from "./lists";
 import { workflow } from "./workflow";
 
+panel();
 page();
 inbox();
 lists();

@@ -1,6 +1,7 @@
 // What waits for the person: counted in the title of every window, and told by the browser to whoever asked for that.
 import { all, byId, say } from "./dom";
 import { skew, titled } from "./page";
+import { t } from "./words";
 
 const key = "parley.notify";
 const known = new Set<string>();
@@ -20,10 +21,10 @@ export function inbox(): void {
 function ago(): void {
 	const now = Date.now() - skew;
 	const words = (n: number, unit: string) => new Intl.NumberFormat(document.documentElement.lang, { style: "unit", unit, unitDisplay: "short" }).format(n);
-	for (const t of all<HTMLElement>("[data-ago]")) {
-		const s = Math.max(0, now - Number(t.dataset.ago)) / 1000;
-		const text = s < 3600 ? words(Math.max(1, Math.floor(s / 60)), "minute") : s < 86400 ? words(Math.floor(s / 3600), "hour") : words(Math.floor(s / 86400), "day");
-		if (t.textContent !== text) t.textContent = text;
+	for (const el of all<HTMLElement>("[data-ago]")) {
+		const s = Math.max(0, now - Number(el.dataset.ago)) / 1000;
+		const text = s < 60 ? t("just now") : s < 3600 ? words(Math.floor(s / 60), "minute") : s < 86400 ? words(Math.floor(s / 3600), "hour") : words(Math.floor(s / 86400), "day");
+		if (el.textContent !== text) el.textContent = text;
 	}
 }
 

@@ -14,7 +14,10 @@ export class Options {
 		const html = await r.text();
 		if (n !== this.asked) return;
 		this.list.replaceChildren(fragment(html));
-		all<HTMLElement>('[role="option"]', this.list).forEach((o, i) => (o.id = `${this.list.id}-${i}`));
+		const found = all<HTMLElement>('[role="option"]', this.list);
+		found.forEach((o, i) => (o.id = `${this.list.id}-${i}`));
+		this.list.role = found.length ? "listbox" : "status"; // which says that there is nothing
+		this.field.removeAttribute("aria-activedescendant");
 		this.move(0);
 		return true;
 	}

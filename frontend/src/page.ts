@@ -76,10 +76,15 @@ export const skew = Date.now() - Number(document.body.dataset.now);
 export function tick(): void {
 	const now = Date.now() - skew;
 	for (const el of all<HTMLElement>("[data-since]")) el.textContent = clock(now - Number(el.dataset.since));
-	for (const el of all<HTMLElement>("[data-age]")) {
-		const ms = Math.max(0, now - Number(el.dataset.age));
-		el.textContent = ms < 60_000 ? `${Math.floor(ms / 1000)} s` : clock(ms);
-	}
+	for (const el of all<HTMLElement>("[data-age]")) el.textContent = age(Math.max(0, now - Number(el.dataset.age)));
+}
+
+/** age is as chat.templ has it. */
+function age(ms: number): string {
+	const h = ms / 3_600_000;
+	if (h >= 48) return `${Math.floor(h / 24)} d`;
+	if (h >= 1) return `${Math.floor(h)} h`;
+	return ms < 60_000 ? `${Math.floor(ms / 1000)} s` : clock(ms);
 }
 
 /** heard notes that something came: the age of the last event starts anew. */

@@ -73,6 +73,8 @@ func Samples() []Sample {
 			{Name: "Actions", Options: []view.Option{{Name: []orchestrator.Span{{Text: "Keyboard shortcuts"}}, Icon: "i-key", Press: "keys-open", Kbd: "?"}}},
 		})},
 		{"options-none", view.Options(nil)},
+		{"palette", view.PaletteBox("sample-palette", view.Options([]view.OptionGroup{{Name: "Chats", Options: []view.Option{{Name: []orchestrator.Span{{Text: "Edge log store"}}, Icon: "i-parley", Detail: "Today", Href: "/c/c1"}}}}))},
+		{"palette-none", view.PaletteBox("sample-palette-none", view.Options(nil))},
 		{"html", message(view.Block{Kind: view.BlockHTML, Name: "report.html", Detail: "HTML, 12 KB", Href: "/runs/r1/artifacts/a/0"})},
 		{"fault", view.FaultCard(view.FaultOf(ctx, &orchestrator.Fault{
 			Kind: "refused", Where: orchestrator.WhereNetwork, What: "scan.harbor.example refused the connection.", Do: "See whether the agent is running, then try again.", Raw: "dial tcp 192.0.2.7:443: connect: connection refused", Retry: true,
@@ -85,6 +87,7 @@ func Samples() []Sample {
 		{"ask-sign-in", view.AskCard(view.Ask{ID: "a5", Kind: orchestrator.AskSignIn, Speaker: speaker, Title: "Sign in so that Atlas Research can go on", Links: []view.AskLink{{Label: "Open sign-in page", Host: "id.atlas.example", Href: "/asks/a5/links/0"}}, Opened: asked}, now)},
 		{"ask-resend", view.AskCard(view.Ask{ID: "a6", Kind: orchestrator.AskResend, Speaker: speaker, Title: "It may have arrived. Send again?", Prompt: "<p>The connection broke before the agent answered.</p>", Opened: asked}, now)},
 		{"pulse", view.PulseRow(view.Pulse{RunID: "r1", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: atlas.Name, Since: now.Add(-3 * time.Minute), Last: now.Add(-2 * time.Second)}, now)},
+		{"pulse-steps", view.PulseRow(view.Pulse{RunID: "r5", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: "Parley", Since: now.Add(-42 * time.Second), Last: now.Add(-time.Second), Steps: []string{"Gather facts", "Gather pictures"}, Panel: "/c/c1?run=r5#run-panel"}, now)},
 		{"pulse-ask", view.PulseRow(view.Pulse{RunID: "r2", State: view.TaskState(ctx, a2a.TaskStateInputRequired), Agent: atlas.Name, AskID: "a1", Last: now}, now)},
 		{"pulse-stopping", view.PulseRow(view.Pulse{RunID: "r3", State: view.Stopping(ctx), Agent: atlas.Name, Since: now.Add(-time.Second), Last: now, Stopping: true}, now)},
 		{"pulse-refused", view.PulseRow(view.Pulse{RunID: "r4", State: view.TaskState(ctx, a2a.TaskStateWorking), Agent: atlas.Name, Since: now, Last: now, Refused: "The task cannot be canceled."}, now)},

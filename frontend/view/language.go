@@ -177,7 +177,7 @@ func scriptWords() []string {
 		Mark("%s does not say that it takes %s. "), Mark("%s is larger than a message may carry."), Mark("%s is too large"), Mark("%s takes %s. "), Mark("Connection lost, catching up"), Mark("Copied"),
 		Mark("Diagram"), Mark("Document"), Mark("Leave out %s"), Mark("Live"), Mark("Nothing found"),
 		Mark("Parley did not answer. What you wrote is still here; send it again when the connection is back."),
-		Mark("Sent"), Mark("The clipboard is not available here"), Mark("This diagram cannot be drawn. Its source is above."),
+		Mark("Sent"), Mark("just now"), Mark("The clipboard is not available here"), Mark("This diagram cannot be drawn. Its source is above."),
 	}
 }
 

@@ -212,9 +212,10 @@ type Pulse struct {
 	Since    time.Time
 	Last     time.Time
 	Stopping bool
-	Refused  string // the agent would not stop, in its words
-	AskID    string // jump to it
-	Note     string // what the agent said last while it worked
+	Refused  string   // the agent would not stop, in its words
+	AskID    string   // jump to it
+	Steps    []string // of its plan that go on, by their titles
+	Panel    string   // where the plan stands; "" without Steps
 }
 
 // Composer is where the person writes.
