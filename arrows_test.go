@@ -61,12 +61,14 @@ var arrows = map[string][]string{
 	"app/journeytest": {},
 	"app/historytest": {"orchestrator/sqlite", "orchestrator", "a2a"},
 	"app/config":      {},
-	"app/cli":         {"app", "app/config", "app/demo", "app/desktop", "frontend/storybook", "orchestrator", "orchestrator/workflow", "a2a"},
+	"app/cli":         {"app", "app/config", "app/demo", "app/desktop", "orchestrator", "orchestrator/workflow", "a2a"},
 	"app/demo":        {"a2aserver", "a2a"},
 	"app/desktop":     {},
 	"app/egress":      {},
 	"app/guard":       {},
 	"app/vault":       {},
+
+	"build/dev": {"app", "app/cli", "frontend/storybook"},
 
 	"interop":      {},
 	"interop/sign": {"a2a", "a2a/wire", "a2a/sign"},

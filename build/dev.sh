@@ -35,9 +35,9 @@ fresh=
 [ -e .cache/dev/parley.db ] || fresh=1
 while :; do
 	touch "$stamp"
-	if make -s gen && make -s build; then
+	if make -s gen && go build -o bin/parley ./build/dev; then
 		stop
-		bin/parley serve --demo --storybook $open --data .cache/dev --ui 127.0.0.1:7420 --a2a 127.0.0.1:7421 &
+		bin/parley serve --demo $open --data .cache/dev --ui 127.0.0.1:7420 --a2a 127.0.0.1:7421 &
 		pid=$!
 		open=
 		[ -z "$fresh" ] || { seed && fresh=; }

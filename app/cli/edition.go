@@ -11,7 +11,8 @@ import (
 	"parley/app"
 )
 
-// Edition is what a program brings that is this one with more in it: another store, and other processes that carry runs on.
+// Edition is what a program brings that is this one with more in it: another store, other processes that carry runs on,
+// further pages.
 type Edition struct {
 	Name  string               // of the program
 	Flags func(*pflag.FlagSet) // of every command
@@ -19,7 +20,7 @@ type Edition struct {
 	// Configure completes a configuration before it is opened. What it returns is called once that is closed.
 	Configure func(ctx context.Context, cfg *app.Config) (done func(), err error)
 
-	// Work carries runs on until ctx ends, and tells ready once it has begun. It makes the command `worker`.
+	// Work carries runs on until ctx ends, and tells ready once it has begun. It makes the command `worker`; nil makes none.
 	Work func(ctx context.Context, a *app.App, cfg *app.Config, ready func()) error
 }
 
@@ -39,7 +40,9 @@ func (e *env) extend(root *cobra.Command) {
 	}
 	root.Use = e.edition.Name
 	e.edition.Flags(root.PersistentFlags())
-	root.AddCommand(e.workerCmd())
+	if e.edition.Work != nil {
+		root.AddCommand(e.workerCmd())
+	}
 }
 
 // engineFlag lets serve say which program carries runs on elsewhere.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -19,7 +18,6 @@ import (
 	"parley/app"
 	"parley/app/config"
 	"parley/app/desktop"
-	"parley/frontend/storybook"
 	"parley/orchestrator"
 )
 
@@ -125,7 +123,7 @@ func (e *env) config(o *serverOptions) (*app.Config, error) {
 }
 
 func (e *env) serveCmd() *cobra.Command {
-	var browse, stories bool
+	var browse bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the page and the A2A agents",
 		Long: "Serves until it is told to stop (SIGTERM or Ctrl-C drain, a second one ends it at once). When it is ready " +
@@ -138,14 +136,10 @@ func (e *env) serveCmd() *cobra.Command {
 	}
 	o := e.serverFlags(c, false)
 	c.Flags().BoolVar(&browse, "open", false, "open the page in the browser, or print its address")
-	c.Flags().BoolVar(&stories, "storybook", false, "show every part of the page with sample content at /storybook")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := e.config(o)
 		if err != nil {
 			return err
-		}
-		if stories {
-			cfg.Pages = map[string]http.Handler{"GET /storybook": storybook.Handler()}
 		}
 		return e.serve(cmd.Context(), cfg, func(_ context.Context, ready *app.Ready) error {
 			fmt.Fprintln(e.stdout, ready)

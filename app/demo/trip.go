@@ -20,10 +20,13 @@ type trip struct {
 var (
 	fromWords   = regexp.MustCompile(`(?i:\bfrom)\s+(\pL[\pL' -]*?)(?:\s+(?i:to|on|until|in)\b|[,.;:!?\d]|\s+\d|$)`)
 	toWords     = regexp.MustCompile(`(?i:\bto)\s+(\p{Lu}[\pL' -]*?)(?:\s+(?i:from|on|until|in)\b|[,.;:!?\d]|\s+\d|$)`)
-	plainName   = regexp.MustCompile(`^\pL[\pL' -]{0,40}$`)
+	plainName   = regexp.MustCompile(`^\pL[\pL' -]*$`)
 	cancelWords = regexp.MustCompile(`(?i)\bcancel the booking (\w+)`)
 	dateWords   = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 )
+
+// longestName is the most bytes that are taken for the name of a place.
+const longestName = 80
 
 // learn takes what a message of the caller says of the trip; asked tells that it answers a question.
 func (p *trip) learn(m *a2a.Message, asked bool) {
@@ -46,7 +49,7 @@ func (p *trip) learn(m *a2a.Message, asked bool) {
 			p.Return = d
 		}
 	}
-	if asked && *p == before && plainName.MatchString(text) { // a name alone answers the question
+	if asked && *p == before && len(text) <= longestName && plainName.MatchString(text) { // a name alone answers the question
 		if p.From == "" {
 			p.From = text
 		} else if p.To == "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/a-h/templ"
 	"golang.org/x/text/language"
@@ -36,9 +37,18 @@ func Tongues() []Tongue {
 }
 
 var (
-	catalogues = readCatalogues()
+	catalogues = sync.OnceValue(readCatalogues) // when a page speaks one of them
 	matcher    = newMatcher()
 )
+
+// catalogue is the one of the language that is spoken; English needs none.
+func catalogue(ctx context.Context) map[string]string {
+	code := Spoken(ctx)
+	if code == Tongues()[0].Code {
+		return nil
+	}
+	return catalogues()[code]
+}
 
 func readCatalogues() map[string]map[string]string {
 	all := map[string]map[string]string{}
@@ -95,7 +105,7 @@ func Spoken(ctx context.Context) string {
 // T returns an English sentence in the language of ctx, with args put in its verbs as fmt.Sprintf does. A translation
 // that needs them in another order numbers them: %[2]s.
 func T(ctx context.Context, en string, args ...any) string {
-	if s, ok := catalogues[Spoken(ctx)][en]; ok {
+	if s, ok := catalogue(ctx)[en]; ok {
 		return format(s, args)
 	}
 	if len(args) == 0 && !strings.Contains(en, "%") {
@@ -115,7 +125,7 @@ func format(s string, args []any) string {
 // catalogues have many as the key; their languages make no difference.
 func Tn(ctx context.Context, n int, one, many string, args ...any) string {
 	all := append([]any{n}, args...)
-	if s, ok := catalogues[Spoken(ctx)][many]; ok {
+	if s, ok := catalogue(ctx)[many]; ok {
 		return format(s, all)
 	}
 	if n == 1 {
@@ -127,7 +137,7 @@ func Tn(ctx context.Context, n int, one, many string, args ...any) string {
 // TC is T for a sentence with components in it, one for each %s.
 func TC(en string, parts ...templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		s, ok := catalogues[Spoken(ctx)][en]
+		s, ok := catalogue(ctx)[en]
 		if !ok {
 			s = en
 		}
@@ -165,7 +175,7 @@ func Mark(en string) string { return en }
 
 // Tv is T for a sentence that was marked, or that others wrote: what no catalogue has stays as it is.
 func Tv(ctx context.Context, en string) string {
-	if s, ok := catalogues[Spoken(ctx)][en]; ok {
+	if s, ok := catalogue(ctx)[en]; ok {
 		return s
 	}
 	return toldIn(ctx, en)
@@ -183,7 +193,7 @@ func scriptWords() []string {
 
 // scriptSays are the translations of scriptWords as JSON, "" in English.
 func scriptSays(ctx context.Context) string {
-	c := catalogues[Spoken(ctx)]
+	c := catalogue(ctx)
 	if c == nil {
 		return ""
 	}

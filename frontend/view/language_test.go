@@ -171,7 +171,7 @@ func TestCatalogues(t *testing.T) {
 	}
 	for _, tongue := range Tongues()[1:] {
 		t.Run(tongue.Code, func(t *testing.T) {
-			c := catalogues[tongue.Code]
+			c := catalogues()[tongue.Code]
 			if *update {
 				writeCatalogue(t, tongue.Code, keys, c)
 			}
@@ -260,14 +260,14 @@ func TestNegotiate(t *testing.T) {
 
 // Sentences are formatted in English as in any language, in whatever order that has its words.
 func TestT(t *testing.T) {
-	catalogues["xx"] = map[string]string{
+	catalogues()["xx"] = map[string]string{
 		"%d from %s":         "%[2]s: %[1]d",
 		"%d chats of %s":     "%[2]s has %[1]d",
 		"Sent to %s by %s":   "<%[2]s> %[1]s",
 		"100%% of it":        "all, 100%%",
 		"nothing to put in ": "",
 	}
-	t.Cleanup(func() { delete(catalogues, "xx") })
+	t.Cleanup(func() { delete(catalogues(), "xx") })
 	en, xx := context.Background(), Speak(context.Background(), "xx")
 	b := func(s string) templ.Component { return templ.Raw("<b>" + s + "</b>") }
 	draw := func(ctx context.Context, c templ.Component) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Sentences that are made below the pages, of failures above all, come here in English, are kept so, and are shown so by
@@ -25,7 +26,7 @@ type below struct {
 	shapes []shape
 }
 
-var belows = readBelows()
+var belows = sync.OnceValue(readBelows) // when a page speaks one of their languages
 
 func readBelows() map[string]*below {
 	all := map[string]*below{}
@@ -101,8 +102,12 @@ const maxTold = 1000
 
 // toldIn returns a sentence that was made below in the language of ctx. A value in it may be such a sentence itself.
 func toldIn(ctx context.Context, en string) string {
-	of := belows[Spoken(ctx)]
-	if of == nil || len(en) > maxTold {
+	code := Spoken(ctx)
+	if code == Tongues()[0].Code || len(en) > maxTold {
+		return en
+	}
+	of := belows()[code]
+	if of == nil {
 		return en
 	}
 	if s, ok := of.plain[en]; ok {

@@ -405,12 +405,12 @@ func TestTold(t *testing.T) {
 
 // What is told with values in it is translated with them in their places, by the shape that says most.
 func TestToldIn(t *testing.T) {
-	belows["xx"] = &below{plain: map[string]string{"its port is wrong": "PORT"}, shapes: []shape{
+	belows()["xx"] = &below{plain: map[string]string{"its port is wrong": "PORT"}, shapes: []shape{
 		shapeOf("There is no agent %s on %s.", "<%[2]s> no agent %[1]s"),
 		shapeOf("There is no agent %s.", "no agent %s"),
 		shapeOf("It is 100%% of %s%s.", "%s: all%s, 100%%"),
 	}}
-	t.Cleanup(func() { delete(belows, "xx") })
+	t.Cleanup(func() { delete(belows(), "xx") })
 	ctx := Speak(t.Context(), "xx")
 	long := "There is no agent " + strings.Repeat("x", maxTold) + "."
 	for told, want := range map[string]string{
