@@ -135,7 +135,7 @@ func (s *Site) detail(ctx context.Context, a *orchestrator.Agent) view.AgentDeta
 	d.Description = s.md.HTML(c.Description)
 	for _, i := range c.Interfaces {
 		if i.URL != a.Interface.URL || i.Binding != a.Interface.Binding || i.Version != a.Interface.Version {
-			d.Also = append(d.Also, "v"+i.Version+" over "+view.Binding(ctx, i.Binding))
+			d.Also = append(d.Also, view.T(ctx, "A2A %s over %s", "v"+i.Version, view.Binding(ctx, i.Binding)))
 		}
 	}
 	d.Also = slices.Compact(d.Also)

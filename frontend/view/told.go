@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 type shape struct {
 	parts []string // what stands before, between and after the values
 	to    string   // the translation, a %s for each value
+	short bool     // says so little that its values must be words of ours, or it would be taken for what agents say
 }
 
 // below is what one language makes of these sentences.
@@ -62,7 +64,38 @@ func shapeOf(en, to string) shape {
 	for i, p := range parts {
 		parts[i] = strings.ReplaceAll(p, "\x00", "%")
 	}
-	return shape{parts, to}
+	return shape{parts, to, len(strings.Join(parts, "")) < leastSaid}
+}
+
+// leastSaid is how many bytes of its own a sentence has that is one whatever its values are.
+const leastSaid = 10
+
+// listed is names in a row: `a`, `b` and `c`.
+var listed = regexp.MustCompile("^(`[^`]*`(?:, `[^`]*`)*) (and|or) (`[^`]*`)$")
+
+// plainly are names and numbers, which are the same in every language.
+var plainly = regexp.MustCompile("^(?:`[^`]*`|-?[0-9][0-9.]*)$")
+
+// allOurs reports whether every value of a shape is ours, or stands in the shape as a name.
+func (b *below) allOurs(p *shape, values []any) bool {
+	for i, v := range values {
+		named := strings.HasSuffix(p.parts[i], "`") && strings.HasPrefix(p.parts[i+1], "`")
+		if !named && !b.ours(v.(string)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ours reports whether a value is a name, a number, or itself a sentence of these catalogues.
+func (b *below) ours(s string) bool {
+	if _, ok := b.plain[s]; ok || plainly.MatchString(s) || listed.MatchString(s) {
+		return true
+	}
+	return slices.ContainsFunc(b.shapes, func(p shape) bool {
+		_, ok := p.values(s)
+		return ok && !p.short
+	})
 }
 
 // values returns what stands in s for the values of the shape, and whether s has it. Of values with nothing between them
@@ -113,8 +146,17 @@ func toldIn(ctx context.Context, en string) string {
 	if s, ok := of.plain[en]; ok {
 		return s
 	}
+	if m := listed.FindStringSubmatch(en); m != nil {
+		if m[2] == "or" {
+			return T(ctx, "%s or %s", m[1], m[3])
+		}
+		return T(ctx, "%s and %s", m[1], m[3])
+	}
 	for _, p := range of.shapes {
 		if values, ok := p.values(en); ok {
+			if p.short && !of.allOurs(&p, values) {
+				continue
+			}
 			for i, v := range values {
 				values[i] = Tv(ctx, v.(string))
 			}

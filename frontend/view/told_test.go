@@ -31,11 +31,20 @@ var tells = map[string]bool{
 
 // gives are the functions that return such sentences, and lists are the variables and fields that hold several.
 var (
-	gives = map[string]bool{"../../app/vault String": true, "../../orchestrator/workflow hint": true, "../../orchestrator/workflow didYouMean": true}
+	gives = map[string]bool{
+		"../../app/vault String": true, "../../orchestrator/workflow hint": true, "../../orchestrator/workflow didYouMean": true,
+		"../../orchestrator/workflow kindOf": true,
+	}
 	lists = map[string]bool{"Notes": true, "notes": true, "note": true}
 )
 
-// finds are the functions that say what is wrong with a file.
+// names are the parameters that say what a sentence is about, and kinds are the types whose constants do.
+var (
+	names = map[string]string{"../../orchestrator/workflow": "what"}
+	kinds = map[string]bool{"../../orchestrator/workflow nodeKind": true}
+)
+
+// finds are the functions that say what is wrong with a file: their sentences may be short, see shape.
 var finds = map[string]bool{"../../orchestrator/workflow bad": true}
 
 // shell are files whose sentences only the shell shows.
@@ -49,6 +58,7 @@ type teller struct {
 	files []*ast.File
 	funcs map[string]map[int]bool // parameters of functions that are sentences
 	keys  map[string]string
+	short bool // also what says too little by itself
 }
 
 // told are the sentences that the packages below tell, each with where it is.
@@ -74,12 +84,47 @@ func told(t *testing.T) map[string]string {
 			}
 			p.files = append(p.files, f)
 		}
+		p.name()
 		for n := -1; n != len(p.funcs); { // until no more functions are known to take sentences
 			n = len(p.funcs)
 			p.read()
 		}
 	}
 	return keys
+}
+
+// name notes the functions that are told what they are about, and keeps the constants that say it.
+func (p *teller) name() {
+	for _, f := range p.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if name := names[p.dir]; name != "" {
+					p.among(n.Name.Name, n.Type, name)
+				}
+			case *ast.ValueSpec:
+				if kinds[p.dir+" "+typeName(n.Type)] {
+					for _, v := range n.Values {
+						p.say(nil, v)
+					}
+				}
+			case *ast.CompositeLit: // keys that a file must have: what is told of them says what to add
+				list, _ := n.Type.(*ast.ArrayType)
+				if list == nil {
+					return true
+				}
+				if of, ok := list.Elt.(*ast.IndexExpr); !ok || typeName(of.X) != "field" {
+					return true
+				}
+				for _, e := range n.Elts {
+					if c, ok := e.(*ast.CompositeLit); ok && typeName(c.Elts[2]) == "true" {
+						p.say(nil, c.Elts[1])
+					}
+				}
+			}
+			return true
+		})
+	}
 }
 
 func (p *teller) read() {
@@ -146,6 +191,8 @@ func (p *teller) find(fn *ast.FuncDecl, c *ast.CallExpr) {
 	if _, own := c.Fun.(*ast.Ident); own {
 		i = 0
 	}
+	p.short = true
+	defer func() { p.short = false }()
 	p.say(fn, c.Args[i])
 	if s, ok := literal(c.Args[i+1]); ok {
 		for _, one := range p.formatted(fn, s, c.Args[i+2:], 0) {
@@ -183,7 +230,7 @@ func (p *teller) say(fn *ast.FuncDecl, e ast.Expr) {
 // keep keeps a sentence. What says too little beside its values would be taken for what agents say.
 func (p *teller) keep(s string, at ast.Node) {
 	said := verb.ReplaceAllString(s, "")
-	if strings.Trim(said, " .,:;()“”`") != "" && (len(said) >= 10 || said == s) {
+	if strings.Trim(said, " .,:;()“”`") != "" && (len(said) >= leastSaid || said == s || p.short) && !plainly.MatchString(s) {
 		p.keys[s] = p.set.Position(at.Pos()).String()
 	}
 }
@@ -409,6 +456,7 @@ func TestToldIn(t *testing.T) {
 		shapeOf("There is no agent %s on %s.", "<%[2]s> no agent %[1]s"),
 		shapeOf("There is no agent %s.", "no agent %s"),
 		shapeOf("It is 100%% of %s%s.", "%s: all%s, 100%%"),
+		shapeOf("%s is %s", "%s = %s"),
 	}}
 	t.Cleanup(func() { delete(belows(), "xx") })
 	ctx := Speak(t.Context(), "xx")
@@ -421,6 +469,8 @@ func TestToldIn(t *testing.T) {
 		"There is no agent There is no agent 5%.": "no agent There is no agent 5%",
 		"It is 100% of it (all).":                 "it (all): all, 100%",
 		"There was no agent a.":                   "There was no agent a.",
+		"`p` is `x`, `y` or `z`":                  "`p` = `x`, `y` or `z`",
+		"the weather is `x`":                      "the weather is `x`",
 		long:                                      long,
 	} {
 		if got := Tv(ctx, told); got != want {
@@ -428,11 +478,13 @@ func TestToldIn(t *testing.T) {
 		}
 	}
 	for told, want := range map[string]string{
-		"step `a` needs itself":                      "`a` 단계가 자기 자신을 필요로 해요",
-		"step `a`: the agent gets no message":        "`a` 단계: 에이전트가 받을 메시지가 없어요",
-		"unknown key `agnt` in the file":             "the file에 모르는 키 `agnt`이(가) 있어요",
-		"did you mean `agent`?":                      "`agent`을(를) 뜻했나요?",
-		"there are 70 steps; at most 64 are allowed": "단계가 70개예요. 최대 64개까지 쓸 수 있어요",
+		"step `a` needs itself":                          "`a` 단계가 자기 자신을 필요로 해요",
+		"step `a`: the agent gets no message":            "`a` 단계: 에이전트가 받을 메시지가 없어요",
+		"unknown key `agnt` in the workflow":             "워크플로에 모르는 키 `agnt`이(가) 있어요",
+		"the name is a list":                             "이름이(가) 목록(이)에요",
+		"step `a`: `agent` and `use` do not go together": "`a` 단계: `agent` 및 `use`은(는) 함께 쓸 수 없어요",
+		"did you mean `agent`?":                          "`agent`을(를) 뜻했나요?",
+		"there are 70 steps; at most 64 are allowed":     "단계가 70개예요. 최대 64개까지 쓸 수 있어요",
 	} {
 		if got := Tv(Speak(t.Context(), "ko"), told); got != want {
 			t.Errorf("%q: %q, want %q", told, got, want)
