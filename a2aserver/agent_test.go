@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/a2a"
@@ -173,6 +174,10 @@ func TestFastTurnFillsItsChanges(t *testing.T) {
 // sees what is not committed.
 func TestEventsArePipelined(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, eventsArePipelined)
+}
+
+func eventsArePipelined(t *testing.T) {
 	log := newWrapLog()
 	var emitted atomic.Int32
 	a := a2aserver.NewAgent(execFunc(func(_ context.Context, _ *a2aserver.Turn, yield func(a2a.Event) bool) error {
@@ -188,9 +193,8 @@ func TestEventsArePipelined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the executor is held back", func() bool { return emitted.Load() >= a2aserver.MaxUncommitted-2 })
-	time.Sleep(20 * time.Millisecond)
-	if n := emitted.Load(); n > a2aserver.MaxUncommitted {
+	synctest.Wait()
+	if n := emitted.Load(); n < a2aserver.MaxUncommitted-2 || n > a2aserver.MaxUncommitted {
 		t.Errorf("%d events were taken while none was committed", n)
 	}
 	if _, err := a.Task(t.Context(), "p", &a2a.GetRequest{ID: s.TaskID}); !errors.Is(err, a2a.ErrTaskNotFound) {
