@@ -104,7 +104,7 @@ func typedAnswer(k *orchestrator.Ask, text string) (*orchestrator.Answer, error)
 		}
 		return &orchestrator.Answer{}, nil
 	case len(k.Choices) > 0:
-		if c := ChoiceOf(k.Choices, text); c != "" {
+		if c := choiceOf(k.Choices, text); c != "" {
 			return &orchestrator.Answer{Choice: c}, nil
 		}
 		if k.Kind == orchestrator.AskApproval && (yes || no) {
@@ -138,8 +138,8 @@ func said(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(strings.TrimRight(text, ".!"), w) })
 }
 
-// ChoiceOf finds the choice that somebody typed: its number, id or label; "" when there is none.
-func ChoiceOf(choices []orchestrator.Choice, text string) string {
+// choiceOf finds the choice that somebody typed: its number, id or label; "" when there is none.
+func choiceOf(choices []orchestrator.Choice, text string) string {
 	for i, c := range choices {
 		if text == strconv.Itoa(i+1) || strings.EqualFold(text, c.ID) || strings.EqualFold(text, c.Label) {
 			return c.ID
