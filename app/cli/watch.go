@@ -135,8 +135,14 @@ func (w *watcher) open(l *app.Line) {
 		w.typed = make(chan string)
 		go func(typed chan<- string) {
 			defer close(typed)
-			for in := bufio.NewScanner(w.stdin); in.Scan(); {
-				typed <- in.Text()
+			for in := bufio.NewReader(w.stdin); ; { // an answer may be longer than a Scanner takes
+				line, err := in.ReadString('\n')
+				if line != "" {
+					typed <- strings.TrimRight(line, "\r\n")
+				}
+				if err != nil {
+					return
+				}
 			}
 		}(w.typed)
 	}
