@@ -162,7 +162,7 @@ type (
 		Started  time.Time `json:"started"`
 		Fault    string    `json:"fault,omitempty"` // why nothing can be stored, when so
 		Secrets  string    `json:"secrets"`         // where credentials are kept
-		SQLite   string    `json:"sqlite"`
+		Store    string    `json:"store"`           // the database and its version
 		Agents   int       `json:"agents"`
 		OpenAsks int       `json:"openAsks"`
 	}

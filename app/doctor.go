@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"parley/a2a"
 	"parley/orchestrator"
-	"parley/orchestrator/sqlite"
 )
 
 func (a *App) status(ctx context.Context) (Status, error) {
 	s := Status{
 		Version: a.cfg.Version, PID: os.Getpid(), Data: a.data, Started: a.started, Secrets: a.vault.Kind().String(),
-		SQLite: sqlite.Version(),
+		Store: a.store.Version(),
 	}
 	if s.Serving = a.serving.Load(); s.Serving {
 		s.UI, s.A2A, s.Demo = a.pageURL, a.ready.A2A, a.ready.Demo
@@ -44,7 +45,7 @@ func (a *App) doctor(ctx context.Context) []Check {
 		}
 		out = append(out, c)
 	}
-	add("version", nil, "parley %s, %s %s/%s, SQLite %s", a.cfg.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, sqlite.Version())
+	add("version", nil, "parley %s, %s %s/%s, %s", a.cfg.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, a.store.Version())
 	add("data directory", private(a.data), "%s", a.data)
 	add("storage", a.store.Healthy(), "takes writes")
 	head, err := a.store.Head(ctx)
@@ -61,13 +62,29 @@ func (a *App) doctor(ctx context.Context) []Check {
 	}
 	agents, err := a.store.ListAgents(ctx)
 	add("agents", err, "%d known", len(agents))
-	for _, g := range agents {
-		if g.Trust != orchestrator.TrustApproved || g.Local && (a.samples == nil || !a.samples.On()) {
-			continue
-		}
-		add("agent "+g.ID, a.reach(ctx, g), "answers at %s (%s)", g.Interface.URL, g.Dialect)
+	agents = slices.DeleteFunc(agents, func(g *orchestrator.Agent) bool {
+		return g.Trust != orchestrator.TrustApproved || g.Local && (a.samples == nil || !a.samples.On())
+	})
+	for i, err := range a.reachAll(ctx, agents) {
+		add("agent "+agents[i].ID, err, "answers at %s (%s)", agents[i].Interface.URL, agents[i].Dialect)
 	}
 	return out
+}
+
+// reachAll reaches agents beside one another, so that those that do not answer cost the time of one.
+func (a *App) reachAll(ctx context.Context, agents []*orchestrator.Agent) []error {
+	errs := make([]error, len(agents))
+	var all sync.WaitGroup
+	turn := make(chan struct{}, 32)
+	for i, g := range agents {
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			errs[i] = a.reach(ctx, g)
+		})
+	}
+	all.Wait()
+	return errs
 }
 
 // reach asks an agent for a task that it cannot have: any answer of its own will do.

@@ -19,6 +19,7 @@ type Storage interface {
 	orchestrator.Pushes
 	orchestrator.Ledger
 	io.Closer
+	Version() string // of the database, with its name
 }
 
 // store is the store with the agents in memory: which agent is meant, and whether it is approved, is asked at every

@@ -13,7 +13,6 @@ import (
 
 	"parley/app/config"
 	"parley/orchestrator"
-	"parley/orchestrator/sqlite"
 )
 
 // upkeep is what a person does about the program itself.
@@ -37,7 +36,7 @@ func (u upkeep) dir() string { return filepath.Join(u.app.data, "backups") }
 func (u upkeep) State(context.Context) (*orchestrator.UpkeepState, error) {
 	a := u.app
 	s := &orchestrator.UpkeepState{
-		Dir: a.data, Version: a.cfg.Version, Engine: "SQLite " + sqlite.Version(), Secrets: a.vault.Kind().String(),
+		Dir: a.data, Version: a.cfg.Version, Engine: a.store.Version(), Secrets: a.vault.Kind().String(),
 		Fingerprint: a.keys.fingerprint(), NextKey: a.keys.nextFingerprint(), ConfigFile: a.cfg.File,
 	}
 	for _, name := range []string{"parley.db", "parley.db-wal"} {

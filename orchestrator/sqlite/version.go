@@ -2,8 +2,8 @@ package sqlite
 
 import "github.com/mattn/go-sqlite3"
 
-// Version is the version of SQLite in this program.
-func Version() string {
+// Version says which SQLite keeps the store.
+func (*DB) Version() string {
 	v, _, _ := sqlite3.Version()
-	return v
+	return "SQLite " + v
 }
