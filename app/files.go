@@ -61,13 +61,8 @@ func reachOf(host string) reach {
 		}
 		return everywhere
 	}
-	if !strings.Contains(host, ".") {
+	if egress.LocalName(host) {
 		return thisNetwork
-	}
-	for _, suffix := range []string{".local", ".internal", ".home.arpa", ".test"} {
-		if strings.HasSuffix(host, suffix) {
-			return thisNetwork
-		}
 	}
 	return everywhere
 }

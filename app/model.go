@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -228,26 +227,10 @@ func checkModelKey(address string, key orchestrator.Secret) error {
 	if err := (egress.Bound{Origin: origin, Kind: egress.Bearer, Secret: key.Reveal}).Check(); err != nil {
 		return modelFault("This is no key: "+strings.TrimPrefix(err.Error(), egress.ErrCredential.Error()+": ")+".", "Check what was typed.")
 	}
-	if u, err := url.Parse(origin); err != nil || u.Scheme == "http" && !near(u.Hostname()) {
+	if u, err := url.Parse(origin); err != nil || u.Scheme == "http" && reachOf(u.Hostname()) == everywhere {
 		return modelFault("A key would be readable on its way to "+origin+".", "Use https.")
 	}
 	return nil
-}
-
-// near reports whether a host is this machine, or one of the person's own network.
-func near(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsLoopback() || ip.IsPrivate()
-	}
-	if !strings.Contains(host, ".") {
-		return true
-	}
-	for _, suffix := range []string{".localhost", ".local", ".internal", ".home.arpa", ".test"} {
-		if strings.HasSuffix(host, suffix) {
-			return true
-		}
-	}
-	return false
 }
 
 // TestModel is orchestrator.Models'.
@@ -324,7 +307,7 @@ func modelURL(typed string) (string, error) {
 	}
 	if !strings.Contains(typed, "://") {
 		host, _, _ := strings.Cut(typed, "/")
-		if u, err := url.Parse("//" + host); err == nil && near(u.Hostname()) {
+		if u, err := url.Parse("//" + host); err == nil && reachOf(u.Hostname()) < everywhere {
 			typed = "http://" + typed
 		} else {
 			typed = "https://" + typed

@@ -113,12 +113,12 @@ func nameMayLeadTo(host string, ip netip.Addr) bool {
 	if publicAddr.SafeAddr(ip) == nil {
 		return true
 	}
-	return localName(host) && (ip.IsPrivate() || ip.IsLoopback())
+	return LocalName(host) && (ip.IsPrivate() || ip.IsLoopback())
 }
 
-// localName reports whether a name cannot be registered by a stranger, so that what it leads to is the work of the
+// LocalName reports whether a name cannot be registered by a stranger, so that what it leads to is the work of the
 // person's own network.
-func localName(host string) bool {
+func LocalName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return true
 	}

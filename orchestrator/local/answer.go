@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -99,19 +100,12 @@ func shown(m *a2a.Message) string {
 		case a2a.PartData:
 			lines = append(lines, string(p.Data))
 		case a2a.PartURL:
-			lines = append(lines, or(p.Filename, p.URL))
+			lines = append(lines, cmp.Or(p.Filename, p.URL))
 		default:
-			lines = append(lines, or(p.Filename, "a file"))
+			lines = append(lines, cmp.Or(p.Filename, "a file"))
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // reply closes an ask and lets the run go on: one commit with the intent to send, where something is sent. Without the
