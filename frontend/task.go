@@ -304,7 +304,10 @@ func (l *ledger) add(ctx context.Context, s *Site, e *orchestrator.Event) {
 		line.What, line.Text = view.T(ctx, "Planned"), s.md.HTML(body.Why)
 	case orchestrator.EventAsked:
 		line.Icon, line.Kind = "s-ask", "is-ask"
-		line.What, line.Text = view.T(ctx, "Asked you"), s.md.HTML(shorten(body.Prompt, lineText))
+		line.What = view.T(ctx, "Asked you")
+		if text := s.md.HTML(shorten(body.Prompt, lineText)); text != l.said { // else it stands in the line before
+			line.Text = text
+		}
 	case orchestrator.EventAnswered:
 		line.Icon, line.Kind = "s-done", "is-done"
 		line.What, line.Text = view.AskState(ctx, orchestrator.AskState(body.State)).Word, s.md.HTML(body.Shown)
