@@ -49,6 +49,14 @@ func (s *Site) runBoard(ctx context.Context, run string, _ url.Values) (*board, 
 		steps.rows = append(steps.rows, s.clocked(ctx, st.ID, n.Began, func(now time.Time) templ.Component { return view.StepItem(st, now) }))
 	}
 	b.sections = []section{steps}
+	if !p.State.Terminal() { // its timeline goes on while nothing happens; slower while it waits for somebody
+		every := int64(1)
+		if p.State.Interrupted() {
+			every = 10
+		}
+		b.poll = func(context.Context) int64 { return s.now().Unix() / every }
+		b.polled = b.poll(ctx)
+	}
 	return b, nil
 }
 
