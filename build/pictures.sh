@@ -24,7 +24,7 @@ for p in "$home"/pictures/*.png; do
 	convert "$p" -strip +dither -colors 256 -define png:compression-level=9 "$out/$(basename "$p")"
 done
 # One palette for all frames, and of each frame only what changed.
-convert -delay 60 "$home"/pictures/frames/*.png -resize 800x -colors 48 +dither -layers OptimizePlus -loop 0 "$out/run.gif"
+convert -delay 60 "$home"/pictures/frames/*.png -resize 800x +dither -colors 40 -layers OptimizePlus -loop 0 "$out/run.gif"
 
 "$here/desktop-smoke.sh" "$window" "$out/window.png"
 convert "$out/window.png" -trim +repage "$out/window.png"
