@@ -140,9 +140,7 @@ func (r *registry) Test(ctx context.Context, id string) (*orchestrator.AgentTest
 		return nil, err
 	}
 	if g.Trust == orchestrator.TrustBlocked {
-		return nil, &orchestrator.Fault{
-			Kind: "blocked", Where: orchestrator.WhereUs, What: g.Name + " is blocked, so nothing is sent to it.", Do: "Let it be called again first.",
-		}
+		return nil, g.Refusal()
 	}
 	ctx, stop := context.WithTimeout(asLocal(ctx), testTime)
 	defer stop()
@@ -380,10 +378,8 @@ func (r *registry) ExtendedCard(ctx context.Context, id string) (*a2a.AgentCard,
 	if err != nil {
 		return nil, err
 	}
-	if g.Trust != orchestrator.TrustApproved {
-		return nil, &orchestrator.Fault{
-			Kind: "agent-not-approved", Where: orchestrator.WhereUs, What: g.Name + " is not approved, so nothing is sent to it.", Do: "Look at its card and approve it first.",
-		}
+	if no := g.Refusal(); no != nil {
+		return nil, no
 	}
 	ctx, stop := context.WithTimeout(asLocal(ctx), testTime)
 	defer stop()

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"parley/a2a/wire"
 	"parley/orchestrator"
@@ -90,6 +91,11 @@ func (r *registry) review(ctx context.Context, n Named) (*AgentReview, error) {
 		return nil, err
 	}
 	c, err := r.reread(asLocal(ctx), g)
+	if errors.Is(err, errNowhere) {
+		err = &orchestrator.Fault{
+			Kind: "card", Where: orchestrator.WhereUs, What: "It was pasted, so there is no address to read it from again.", Do: "Connect it again.",
+		}
+	}
 	if err != nil || c == nil {
 		return nil, err
 	}

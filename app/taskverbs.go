@@ -163,11 +163,8 @@ func (a *App) remote(ctx context.Context, id string) (*orchestrator.Agent, error
 	if err != nil {
 		return nil, noAgent(id, err)
 	}
-	if g.Trust != orchestrator.TrustApproved {
-		return nil, &orchestrator.Fault{
-			Kind: "not-approved", Where: orchestrator.WhereUs, What: "The agent " + id + " is not approved.",
-			Do: "Approve it: parley agents add",
-		}
+	if no := g.Refusal(); no != nil {
+		return nil, no
 	}
 	return g, nil
 }

@@ -50,6 +50,20 @@ func (a *Agent) Remarks() []string {
 	})
 }
 
+// Refusal says why nothing is sent to the agent; nil for one that is approved.
+func (a *Agent) Refusal() *Fault {
+	switch a.Trust {
+	case TrustApproved:
+		return nil
+	case TrustBlocked:
+		return &Fault{Kind: "blocked", Where: WhereUs, What: a.Name + " is blocked, so nothing is sent to it.", Do: "Let it be called again first."}
+	}
+	return &Fault{
+		Kind: "agent-not-approved", Where: WhereUs, What: a.Name + " is not approved, so nothing is sent to it.",
+		Do: "Look at its card and approve it first.",
+	}
+}
+
 // OwnAgent is the id by which Parley's own agent is meant; no remote agent may have it.
 const OwnAgent = "agent"
 

@@ -43,11 +43,9 @@ func (p *Ports) Agent(ctx context.Context, id string) (*orchestrator.Agent, erro
 		return nil, NoAgent(id)
 	case err != nil:
 		return nil, unread(err)
-	case a.Trust != orchestrator.TrustApproved:
-		return nil, &orchestrator.Fault{
-			Kind: "agent-not-approved", Where: orchestrator.WhereUs,
-			What: a.Name + " is not approved, so nothing is sent to it.", Do: "Look at its card and approve it first.",
-		}
+	}
+	if no := a.Refusal(); no != nil {
+		return nil, no
 	}
 	return a, nil
 }

@@ -378,6 +378,7 @@ func TestAgent(t *testing.T) {
 	for trust, want := range map[orchestrator.Trust]string{
 		orchestrator.TrustApproved: "", orchestrator.TrustPending: "agent-not-approved",
 		orchestrator.TrustReview: "agent-not-approved", orchestrator.TrustRemoved: "agent-not-approved",
+		orchestrator.TrustBlocked: "blocked",
 	} {
 		if err := store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{{ID: "a", Trust: trust}}}); err != nil {
 			t.Fatal(err)
