@@ -19,9 +19,10 @@ var readTongues = sync.OnceValue(func() map[string]map[string]bool {
 })
 
 // language guesses what language a text is in: by its script, or by the ordinary words it has most of; "" when it has
-// none.
+// none. Chinese is what has Chinese letters and no Japanese ones.
 func language(ts []token) string {
 	count := map[string]int{}
+	han := 0
 	for _, t := range ts {
 		for _, r := range t.word {
 			switch {
@@ -30,6 +31,8 @@ func language(ts []token) string {
 				count["ko"]++
 			case unicode.In(r, unicode.Hiragana, unicode.Katakana):
 				count["ja"]++
+			case unicode.Is(unicode.Han, r):
+				han++
 			}
 		}
 		if t.run {
@@ -41,11 +44,17 @@ func language(ts []token) string {
 			}
 		}
 	}
+	if count["ja"] == 0 {
+		count["zh"] = han
+	}
 	best := ""
-	for _, lang := range []string{"en", "de", "es", "fr", "ja", "ko"} {
+	for _, lang := range []string{"en", "de", "es", "fr", "ja", "ko", "zh"} {
 		if count[lang] > count[best] {
 			best = lang
 		}
 	}
 	return best
 }
+
+// foreign reports whether a language is known and not English.
+func foreign(language string) bool { return language != "" && language != "en" }

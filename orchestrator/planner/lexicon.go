@@ -22,10 +22,17 @@ type lexicon struct {
 	longest  int                 // runes of the longest of runs
 	byLetter map[byte][]string   // the words, to mend typing errors by
 	ordinary map[string]wordKind // by word
+	senses   *senses
+	glossed  map[string][]entry // foreign words that words and prefixes lack, by stem; see glossary.go
 }
 
 // known is what was found out about words while many texts are read.
-type known map[string]knownWord
+type known map[knownKey]knownWord
+
+type knownKey struct {
+	word    string
+	foreign bool
+}
 
 type knownWord struct {
 	topics []entry
@@ -62,6 +69,7 @@ func parseLexicon(text string) *lexicon {
 	l := &lexicon{
 		words: map[string][]entry{}, prefixes: map[string][]entry{}, phrases: map[string][]phrase{},
 		runs: map[string][]entry{}, shapes: map[string][]entry{}, byLetter: map[byte][]string{}, ordinary: ordinaryWords(),
+		glossed: map[string][]entry{},
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -82,6 +90,8 @@ func parseLexicon(text string) *lexicon {
 			l.add(w, len(l.topics)-1)
 		}
 	}
+	l.senses = newSenses(sensesText, l.topics)
+	l.readGlossary(glossaryText)
 	return l
 }
 
@@ -100,12 +110,9 @@ func (l *lexicon) add(w string, topic int) {
 		return
 	}
 	if ts[0].run {
-		var s strings.Builder
-		for _, t := range ts {
-			s.WriteString(t.word)
-		}
-		l.runs[s.String()] = append(l.runs[s.String()], e)
-		l.longest = max(l.longest, utf8.RuneCountInString(s.String()))
+		s := joined(ts)
+		l.runs[s] = append(l.runs[s], e)
+		l.longest = max(l.longest, utf8.RuneCountInString(s))
 		return
 	}
 	first, last := ts[0], ts[len(ts)-1]
@@ -128,6 +135,15 @@ func (l *lexicon) add(w string, topic int) {
 		l.words[first.stem] = append(l.words[first.stem], e)
 		l.byLetter[first.word[0]] = append(l.byLetter[first.word[0]], first.word)
 	}
+}
+
+// joined returns the words of ts with nothing between.
+func joined(ts []token) string {
+	var s strings.Builder
+	for _, t := range ts {
+		s.WriteString(t.word)
+	}
+	return s.String()
 }
 
 // word returns the topics of a word.

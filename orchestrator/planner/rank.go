@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"parley/orchestrator"
@@ -44,6 +45,7 @@ const (
 	shapeWeight = 2.5
 	asideShare  = 0.6 // of what is quoted or pasted
 	guessShare  = 0.6 // of a mended word, or a part of one
+	weakSense   = 0.5 // of what an ordinary word is near to
 	sameTongue  = 1.3 // a card in the language of a request that is not English
 
 	half     = 4.0 // the sum at which a feature of a card counts half of what it can
@@ -148,17 +150,14 @@ func (c *card) norms() (topics, words float64) {
 
 func (r *roster) read(a *orchestrator.Agent) *card {
 	c := &card{agent: a, weights: map[feature]float64{}}
-	var all []token
+	type part struct {
+		weight float64
+		tokens []token
+	}
+	var parts []part
 	field := func(weight float64, texts ...string) {
 		for _, s := range texts {
-			ts := tokens(s)
-			all = append(all, ts...)
-			r.features(ts, false, func(f feature, w float64, _ string) { c.weights[f] += weight * w })
-			for _, t := range ts {
-				if !t.run {
-					r.stems[t.stem] = true
-				}
-			}
+			parts = append(parts, part{weight, tokens(s)})
 		}
 	}
 	field(inName, a.Name)
@@ -170,6 +169,19 @@ func (r *roster) read(a *orchestrator.Agent) *card {
 			field(inSkillDetails, s.Description)
 			field(inTags, s.Tags...)
 			field(inExamples, s.Examples...)
+		}
+	}
+	var all []token
+	for _, p := range parts {
+		all = append(all, p.tokens...)
+	}
+	c.language = language(all)
+	for _, p := range parts {
+		r.features(p.tokens, c.language, false, func(f feature, w float64, _ string) { c.weights[f] += p.weight * w })
+		for _, t := range p.tokens {
+			if !t.run {
+				r.stems[t.stem] = true
+			}
 		}
 	}
 	for f, w := range c.weights {
@@ -186,12 +198,12 @@ func (r *roster) read(a *orchestrator.Agent) *card {
 			c.weights[f] = w * math.Pow(w/most, aim)
 		}
 	}
-	c.language = language(all)
 	return c
 }
 
-// features tells what a text has: each feature, its weight, and the words that it was found by.
-func (r *roster) features(ts []token, request bool, found func(f feature, weight float64, words string)) {
+// features tells what a text has: each feature, its weight, and the words that it was found by. English words of a request
+// have also the topics they are near to: a card says what it is about in plain words.
+func (r *roster) features(ts []token, tongue string, request bool, found func(f feature, weight float64, words string)) {
 	l := r.lex
 	var runs []token
 	for i, t := range ts {
@@ -218,7 +230,7 @@ func (r *roster) features(ts []token, request bool, found func(f feature, weight
 		if t.number() || kind == stopWord || utf8.RuneCountInString(t.word) < 2 {
 			continue
 		}
-		es, whole := r.topics(t, kind)
+		es, whole := r.topics(t, kind, foreign(tongue))
 		guess := 1.0
 		if !whole {
 			guess = guessShare
@@ -237,6 +249,15 @@ func (r *roster) features(ts []token, request bool, found func(f feature, weight
 		for _, e := range es {
 			found(feature{kind: ofTopic, num: e.topic}, share*guess*e.weight*spread, t.text)
 		}
+		if request && !foreign(tongue) {
+			near := share
+			if kind == weakWord {
+				near *= weakSense
+			}
+			for _, e := range l.senses.of(strings.ToLower(t.text)) {
+				found(feature{kind: ofTopic, num: e.topic}, near*e.weight, t.text)
+			}
+		}
 		w := share * wordWeight
 		if kind == weakWord {
 			w *= weakWeight
@@ -248,16 +269,20 @@ func (r *roster) features(ts []token, request bool, found func(f feature, weight
 	}
 }
 
-// topics returns the topics of a word, or if it has none those of its parts.
-func (r *roster) topics(t token, kind wordKind) (es []entry, whole bool) {
-	k, ok := r.known[t.word]
+// topics returns the topics of a word, or if it has none those of its parts, and then those of the English word for it.
+func (r *roster) topics(t token, kind wordKind, foreign bool) (es []entry, whole bool) {
+	key := knownKey{t.word, foreign}
+	k, ok := r.known[key]
 	if !ok {
 		k.topics = r.lex.word(t)
 		if len(k.topics) == 0 && kind == plainWord {
 			k.topics, k.parts = r.lex.parts(t), true
+			if len(k.topics) == 0 && foreign {
+				k.topics, k.parts = r.lex.gloss(t), false
+			}
 		}
 		if r.known != nil {
-			r.known[t.word] = k
+			r.known[key] = k
 		}
 	}
 	return k.topics, !k.parts
@@ -332,7 +357,8 @@ func (r *roster) rank(text string) []match {
 			}
 		}
 	}
-	r.features(ts, true, add)
+	tongue := language(ts)
+	r.features(ts, tongue, true, add)
 	total := map[feature]float64{}
 	for _, p := range parts {
 		total[p.feature] += p.weight
@@ -350,11 +376,10 @@ func (r *roster) rank(text string) []match {
 			by[in.card][p.words] += weight * in.weight
 		}
 	}
-	tongue := language(ts)
 	var all []match
 	for i, c := range r.cards {
 		m := match{agent: c.agent, score: scores[i]}
-		if tongue != "en" && tongue != "" && c.language == tongue {
+		if foreign(tongue) && c.language == tongue {
 			m.score *= sameTongue
 		}
 		if m.score < Enough/5 {
