@@ -18,6 +18,7 @@ part "Go" "$(go env GOROOT)/LICENSE"
 part "Inter" frontend/src/fonts/inter.LICENSE
 part "JetBrains Mono" frontend/src/fonts/jetbrains-mono.LICENSE
 part "Mermaid" frontend/vendor/mermaid/LICENSE
+part "GloVe word vectors" orchestrator/planner/senses.LICENSE
 go list -deps -tags "$1" -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' . | sort -u |
 	while read -r path version dir; do
 		mapfile -t files < <(find "$dir" -maxdepth 1 -type f \( -iname 'licen[sc]e*' -o -iname 'copying*' -o -iname 'notice*' \) | sort)

@@ -37,7 +37,7 @@ const (
 	integrity = "SN/Ar/UzotWhkJiSQ+WUN/L+UCKvNU1sYgUlFzJv5QpC2qg14txpGafTxVJAEepZp4hbj2CBIhei2VT4FK4/OA=="
 	folder    = "orchestrator/planner"
 	dims      = 100
-	most      = 100_000 // words, the commonest first
+	most      = 80_000 // words, the commonest first
 	common    = 2       // directions that all words share are taken out: they tell how common a word is
 	hint      = 0.4     // the weight of a ~word
 	steps     = 400
@@ -45,7 +45,7 @@ const (
 	decay     = 2e-5
 	each      = 4    // topics of a word at most
 	least     = 0.04 // of a topic's share in a word
-	enough    = 0.1  // of the greatest of a word's shares: others say nothing
+	enough    = 0.2  // of the greatest of a word's shares: others say nothing
 )
 
 type word struct {

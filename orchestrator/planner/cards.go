@@ -12,11 +12,11 @@ import (
 	"parley/orchestrator"
 )
 
-// Margin is how much better than the second best a match has to be so that nobody is asked, and Enough what it has to
-// score at least: less is a word or two that say little.
+// A match is taken without asking when it scores Enough more than Margin times the second best: a lead tells better than
+// a ratio that small scores are often right by chance. Less than Enough is a word or two that say little.
 const (
-	Margin = 1.55
-	Enough = 0.5
+	Margin = 1.125
+	Enough = 0.625
 )
 
 // offered is how many candidates at most are put to a person when some match.
@@ -32,8 +32,7 @@ type Cards struct {
 }
 
 // Plan finds the approved agent whose card matches the text. An agent that the text names, or a clear winner (a match
-// that scores Enough and at least Margin times the second) is the plan; otherwise the best matches are offered, three
-// at most, or every approved agent when none matches. With no approved agent at all it answers a *orchestrator.Fault.
+// that scores Enough more than Margin times the second) is the plan; otherwise the best matches are offered, three at most, or every approved agent when none matches. With no approved agent at all it answers a *orchestrator.Fault.
 func (c *Cards) Plan(ctx context.Context, agents orchestrator.Agents, text string) (*Plan, error) {
 	all, err := agents.ListAgents(ctx)
 	if err != nil {
@@ -78,7 +77,14 @@ func (c *Cards) choose(all []*orchestrator.Agent, text string) *Plan {
 
 // clear reports whether the first of the matches, best first, is plainly the best.
 func clear(ms []match) bool {
-	return len(ms) > 0 && ms[0].score >= Enough && (len(ms) == 1 || ms[0].score >= Margin*ms[1].score)
+	if len(ms) == 0 {
+		return false
+	}
+	second := 0.0
+	if len(ms) > 1 {
+		second = ms[1].score
+	}
+	return ms[0].score >= Enough+Margin*second
 }
 
 // why says in a sentence which words of the request speak for the match.

@@ -86,8 +86,8 @@ func TestClear(t *testing.T) {
 		{"the only match", []float64{Enough}, true},
 		{"the only match, and poor", []float64{Enough - 0.001}, false},
 		{"clearly better", []float64{5, 1}, true},
-		{"just good enough", []float64{Margin, 1}, true},
-		{"just not", []float64{Margin - 0.001, 1}, false},
+		{"just good enough", []float64{Margin + Enough, 1}, true},
+		{"just not", []float64{Margin + Enough - 0.001, 1}, false},
 		{"equal", []float64{2, 2, 1}, false},
 		{"better, but both poor", []float64{0.4, 0.1}, false},
 	} {

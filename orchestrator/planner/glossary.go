@@ -19,7 +19,7 @@ func (l *lexicon) readGlossary(text string) {
 	runs := map[string][]entry{}
 	for line := range strings.Lines(text) {
 		english, words, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if !ok || english[0] == '#' {
+		if !ok || english == "" || english[0] == '#' {
 			continue
 		}
 		es := l.english(english)

@@ -24,6 +24,7 @@ type lexicon struct {
 	ordinary map[string]wordKind // by word
 	senses   *senses
 	glossed  map[string][]entry // foreign words that words and prefixes lack, by stem; see glossary.go
+	taught   map[string][]entry // by stem or East Asian letters; see taught.go
 }
 
 // known is what was found out about words while many texts are read.
@@ -57,7 +58,7 @@ type phrase struct {
 }
 
 // readLexicon returns the lexicon. It is read when it is first asked for.
-var readLexicon = sync.OnceValue(func() *lexicon { return parseLexicon(lexiconText) })
+var readLexicon = sync.OnceValue(func() *lexicon { return parseLexicon(lexiconText, glossaryText) })
 
 // hint is the weight of a ~word, phraseWeight of words in a row, which are surer than one.
 const (
@@ -65,7 +66,7 @@ const (
 	phraseWeight = 1.4
 )
 
-func parseLexicon(text string) *lexicon {
+func parseLexicon(text, glossary string) *lexicon {
 	l := &lexicon{
 		words: map[string][]entry{}, prefixes: map[string][]entry{}, phrases: map[string][]phrase{},
 		runs: map[string][]entry{}, shapes: map[string][]entry{}, byLetter: map[byte][]string{}, ordinary: ordinaryWords(),
@@ -91,7 +92,8 @@ func parseLexicon(text string) *lexicon {
 		}
 	}
 	l.senses = newSenses(sensesText, l.topics)
-	l.readGlossary(glossaryText)
+	l.readGlossary(glossary)
+	l.learn(lessons(requestsText, l.topics))
 	return l
 }
 

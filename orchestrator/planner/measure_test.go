@@ -122,7 +122,7 @@ func TestTune(t *testing.T) {
 	t.Parallel()
 	f := measure(t, "tune.json")
 	t.Log(f)
-	if f.first < 87 || f.three < 94 || f.asked > 26 || f.reached < 92 {
+	if f.first < 88 || f.three < 95 || f.asked > 22 || f.reached < 92 {
 		t.Errorf("worse than before: %v", f)
 	}
 }

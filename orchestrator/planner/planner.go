@@ -2,8 +2,10 @@
 // the agent for a text by the cards of the approved agents. A planner only proposes: what it answers is logged before
 // anything follows from it, and it is never asked the same thing twice.
 //
-// Cards needs no model and no network: it knows which words people use for which matter from lexicon.txt, and weighs
-// them by how few of the connected agents' cards speak of that matter. The same cards and text give the same plan.
+// Cards needs no model and no network: it knows which words people use for which matter from lexicon.txt, has more of them
+// from what English words are near to (senses.txt), what foreign ones are in English (glossary.txt) and how people ask
+// (requests.txt), and weighs them by how few of the connected agents' cards speak of that matter. The same cards and text
+// give the same plan.
 package planner
 
 import (

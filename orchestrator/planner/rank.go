@@ -45,7 +45,6 @@ const (
 	shapeWeight = 2.5
 	asideShare  = 0.6 // of what is quoted or pasted
 	guessShare  = 0.6 // of a mended word, or a part of one
-	weakSense   = 0.5 // of what an ordinary word is near to
 	sameTongue  = 1.3 // a card in the language of a request that is not English
 
 	half     = 4.0 // the sum at which a feature of a card counts half of what it can
@@ -249,13 +248,9 @@ func (r *roster) features(ts []token, tongue string, request bool, found func(f 
 		for _, e := range es {
 			found(feature{kind: ofTopic, num: e.topic}, share*guess*e.weight*spread, t.text)
 		}
-		if request && !foreign(tongue) {
-			near := share
-			if kind == weakWord {
-				near *= weakSense
-			}
+		if request && kind == plainWord && !foreign(tongue) {
 			for _, e := range l.senses.of(strings.ToLower(t.text)) {
-				found(feature{kind: ofTopic, num: e.topic}, near*e.weight, t.text)
+				found(feature{kind: ofTopic, num: e.topic}, share*e.weight, t.text)
 			}
 		}
 		w := share * wordWeight
@@ -359,6 +354,7 @@ func (r *roster) rank(text string) []match {
 	}
 	tongue := language(ts)
 	r.features(ts, tongue, true, add)
+	r.lex.recall(ts, func(f feature, w float64, words string) { parts = append(parts, part{f, w, words}) })
 	total := map[feature]float64{}
 	for _, p := range parts {
 		total[p.feature] += p.weight

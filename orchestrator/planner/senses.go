@@ -21,7 +21,7 @@ type senses struct {
 // newSenses reads the head of a table. Its topics are found by name, so that the lexicon's may be put in another order.
 func newSenses(text string, topics []topic) *senses {
 	names, words, _ := strings.Cut(text, "\n")
-	s := &senses{words: words}
+	s := &senses{words: words[:strings.LastIndexByte(words, '\n')+1]}
 	at := map[string]int{}
 	for i, t := range topics {
 		at[t.name] = i

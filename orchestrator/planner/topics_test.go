@@ -2,9 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -16,62 +13,74 @@ func (f topicFigures) String() string {
 		f.requests, 100*float64(f.first)/float64(f.requests), 100*float64(f.three)/float64(f.requests))
 }
 
-// measureTopics counts how often the topic that a request of testdata/topics.txt stands under is the strongest that is
-// found in it, or among the strongest three.
-func measureTopics(t *testing.T, l *lexicon) map[string]*topicFigures {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "topics.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := map[string]int{}
-	for i, topic := range l.topics {
-		at[topic.name] = i
-	}
+// measureTopics counts how often the topic that a request of requests.txt stands under is the strongest that is found in
+// it, or among the strongest three. What the lexicon learns of is the rest of the requests, if it learns at all.
+func measureTopics(l *lexicon, learns bool) (english, others topicFigures) {
+	const folds = 10
+	all := lessons(requestsText, l.topics)
 	r := &roster{lex: l, stems: map[string]bool{}}
-	all := map[string]*topicFigures{}
-	want := -1
-	for line := range strings.Lines(string(raw)) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || line[0] == '#':
-			continue
-		case line[0] == '[':
-			i, ok := at[strings.Trim(line, "[]")]
-			if !ok {
-				t.Fatalf("the lexicon has no topic %s", line)
-			}
-			want = i
-			continue
-		}
-		ts := tokens(line)
-		tongue := language(ts)
-		score := make([]float64, len(l.topics))
-		r.features(ts, tongue, true, func(f feature, w float64, _ string) {
-			if f.kind == ofTopic {
-				score[f.num] += w
-			}
-		})
-		better := 0
-		for i, s := range score {
-			if i != want && s >= score[want] {
-				better++
+	for fold := range folds {
+		var known, asked []lesson
+		for i, x := range all {
+			if i%folds == fold {
+				asked = append(asked, x)
+			} else if learns {
+				known = append(known, x)
 			}
 		}
-		if tongue == "" {
-			tongue = "en"
-		}
-		if all[tongue] == nil {
-			all[tongue] = &topicFigures{}
-		}
-		f := all[tongue]
-		f.requests++
-		if score[want] > 0 && better == 0 {
-			f.first++
-		}
-		if score[want] > 0 && better < 3 {
-			f.three++
+		l.learn(known)
+		for _, x := range asked {
+			f := &english
+			ts := tokens(x.text)
+			tongue := language(ts)
+			if foreign(tongue) {
+				f = &others
+			}
+			score := make([]float64, len(l.topics))
+			add := func(f feature, w float64, _ string) {
+				if f.kind == ofTopic {
+					score[f.num] += w
+				}
+			}
+			r.features(ts, tongue, true, add)
+			l.recall(ts, add)
+			better := 0
+			for i, s := range score {
+				if i != x.topic && s >= score[x.topic] {
+					better++
+				}
+			}
+			f.requests++
+			if score[x.topic] > 0 && better == 0 {
+				f.first++
+			}
+			if score[x.topic] > 0 && better < 3 {
+				f.three++
+			}
 		}
 	}
-	return all
+	return english, others
+}
+
+// TestTopics holds that the table of senses and the glossary are worth what they weigh: without them, requests that
+// nothing was learned of are understood worse.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	show := func(name string, l *lexicon, learns bool) (english, others topicFigures) {
+		english, others = measureTopics(l, learns)
+		t.Logf("%s: English: %v; others: %v", name, english, others)
+		return english, others
+	}
+	english, others := show("all", parseLexicon(lexiconText, glossaryText), true)
+	show("without lessons", parseLexicon(lexiconText, glossaryText), false)
+	senseless := parseLexicon(lexiconText, glossaryText)
+	senseless.senses = newSenses("", nil)
+	plain, _ := show("without senses", senseless, true)
+	_, bare := show("without the glossary", parseLexicon(lexiconText, ""), true)
+	if english.first <= plain.first || english.three <= plain.three {
+		t.Error("the senses are of no use any more")
+	}
+	if others.first <= bare.first || others.three <= bare.three {
+		t.Error("the glossary is of no use any more")
+	}
 }
