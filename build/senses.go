@@ -38,8 +38,8 @@ const (
 	folder    = "orchestrator/planner"
 	dims      = 100
 	most      = 80_000 // words, the commonest first
-	common    = 2       // directions that all words share are taken out: they tell how common a word is
-	hint      = 0.4     // the weight of a ~word
+	common    = 2      // directions that all words share are taken out: they tell how common a word is
+	hint      = 0.4    // the weight of a ~word
 	steps     = 400
 	rate      = 0.1
 	decay     = 2e-5
