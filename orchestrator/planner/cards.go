@@ -16,7 +16,7 @@ import (
 // a ratio that small scores are often right by chance. Less than Enough is a word or two that say little.
 const (
 	Margin = 1.125
-	Enough = 0.625
+	Enough = 0.5
 )
 
 // offered is how many candidates at most are put to a person when some match.
