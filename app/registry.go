@@ -209,6 +209,11 @@ func (r *registry) Approve(ctx context.Context, c *orchestrator.Candidate) (*orc
 // approve stores an agent as approved, with exactly these grants.
 func (r *registry) approve(ctx context.Context, g *orchestrator.Agent, origins []string) error {
 	g.Trust = orchestrator.TrustApproved
+	return r.keep(ctx, g, origins)
+}
+
+// keep stores an agent with exactly these grants.
+func (r *registry) keep(ctx context.Context, g *orchestrator.Agent, origins []string) error {
 	old, err := r.store.Grants(ctx, g.ID)
 	if err != nil {
 		return err
@@ -343,7 +348,7 @@ func (r *registry) SetCredential(ctx context.Context, id string, c *orchestrator
 }
 
 // local registers an agent of this process under an id of its own, with the secret by which only we can call it. It acts
-// once on a repeated message, as all agents built with a2aserver do.
+// once on a repeated message, as all agents built with a2aserver do. One that a person blocked or muted stays so.
 func (r *registry) local(ctx context.Context, id, address string, secret orchestrator.Secret) error {
 	found, _, err := r.find(ctx, address, &orchestrator.Credential{Kind: a2a.SchemeHTTP, Scheme: "Bearer", Secret: secret})
 	if err != nil {
@@ -357,7 +362,7 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 	if err != nil {
 		return err
 	}
-	g.ID, g.Hue, g.Local, g.Idempotent = id, hueOf(id), true, true
+	g.ID, g.Hue, g.Local, g.Idempotent, g.Trust = id, hueOf(id), true, true, orchestrator.TrustApproved
 	origins, err := r.origins(ctx, f)
 	if err != nil {
 		return err
@@ -373,7 +378,10 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 	case err != nil:
 		return err
 	default:
-		g.Added = old.Added
+		g.Added, g.Muted = old.Added, old.Muted
+		if old.Trust == orchestrator.TrustBlocked {
+			g.Trust = old.Trust
+		}
 		if r.stands(ctx, old, g, origins) {
 			return nil
 		}
@@ -381,16 +389,16 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 	if err := r.store.Healthy(); err != nil { // each try may take its time
 		return err
 	}
-	return r.approve(ctx, g, origins)
+	return r.keep(ctx, g, origins)
 }
 
-// stands reports whether g is stored already as old, approved for exactly these origins.
+// stands reports whether g is stored already as old, with exactly these grants.
 func (r *registry) stands(ctx context.Context, old, g *orchestrator.Agent, origins []string) bool {
 	have := slices.Clone(r.grants.of(ctx, g.ID))
 	want := slices.Clone(origins)
 	slices.Sort(have)
 	slices.Sort(want)
-	return old.Trust == orchestrator.TrustApproved && old.Local == g.Local && old.Idempotent == g.Idempotent &&
+	return old.Trust == g.Trust && old.Local == g.Local && old.Idempotent == g.Idempotent &&
 		old.Name == g.Name && old.CardURL == g.CardURL && bytes.Equal(old.CardJSON, g.CardJSON) && old.CardHash == g.CardHash &&
 		old.Interface == g.Interface && old.Dialect == g.Dialect && old.Known == g.Known && old.Hue == g.Hue && slices.Equal(old.Notes, g.Notes) &&
 		slices.Equal(have, want)

@@ -93,3 +93,36 @@ func TestDemoAgentsLeaveOthersAlone(t *testing.T) {
 		t.Error("it went with the demo agents, or they stayed")
 	}
 }
+
+// What a person decided about a demo agent holds at the next start, also where the agent's card is another by then.
+func TestDemoAgentsAsDecided(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := startIn(t, dir)
+	for _, id := range []string{"echo", "slow"} {
+		verb[struct{}](p, "agents.block", app.BlockAgent{ID: id, On: true})
+	}
+	g, err := p.Agent(t.Context(), "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := *g
+	before.CardHash, before.Muted = "of another version", true
+	if err := p.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{&before}}); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	p = startIn(t, dir)
+	for id, want := range map[string]orchestrator.Trust{
+		"echo": orchestrator.TrustBlocked, "slow": orchestrator.TrustBlocked, "writer": orchestrator.TrustApproved,
+	} {
+		g, err := p.Agent(t.Context(), id)
+		if err != nil || g.Trust != want || g.CardHash == before.CardHash || g.Muted != (id == "slow") {
+			t.Errorf("%s is %s, muted: %v, of the card %s, %v", id, g.Trust, g.Muted, g.CardHash, err)
+		}
+	}
+	verb[struct{}](p, "agents.block", app.BlockAgent{ID: "slow"})
+	if g, err := p.Agent(t.Context(), "slow"); err != nil || g.Trust != orchestrator.TrustApproved {
+		t.Errorf("unblocked it is %s, %v", g.Trust, err)
+	}
+}
