@@ -21,6 +21,7 @@ func journeyConnect(t *testing.T, b browser) {
 	w.open(js[string](w, "[...document.querySelectorAll('main a[href^=\"/agents/\"]')].find(a => /writer-|writer.+/.test(a.pathname.slice(8)))?.href"))
 	w.press("Write about bees on city roofs")
 	w.until("document.querySelector('#say')?.value === 'Write about bees on city roofs'")
+	w.live() // before the script is there, Enter begins a new line
 	w.types("\r")
 	w.ended()
 	w.shows("bees on city roofs")
