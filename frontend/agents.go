@@ -118,7 +118,7 @@ func (s *Site) detail(ctx context.Context, a *orchestrator.Agent) view.AgentDeta
 		ID: a.ID, Name: l.Name, Flag: l.Flag, State: view.AgentState(ctx, a),
 		Held: a.Trust == orchestrator.TrustReview, Blocked: a.Trust == orchestrator.TrustBlocked, Speaks: speaks(ctx, a), Known: known(ctx, a), Address: a.Interface.URL,
 		At:    view.At{Chosen: a.Known == orchestrator.KnownByPerson, Version: a.Interface.Version, Binding: a.Interface.Binding, Tenant: a.Interface.Tenant},
-		Notes: remarks(a), Local: a.Local, Raw: pretty(a.CardJSON), Signed: view.SignedBy(ctx, a.Signature),
+		Notes: a.Remarks(), Local: a.Local, Raw: pretty(a.CardJSON), Signed: view.SignedBy(ctx, a.Signature),
 	}
 	c := a.Card
 	if c == nil {

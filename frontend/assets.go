@@ -37,10 +37,26 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/static/"+to, http.StatusFound)
 		return
 	}
-	if path.Ext(name) == ".woff2" {
-		w.Header().Set("Content-Type", "font/woff2")
+	if kind := kindOf(name); kind != "" {
+		w.Header().Set("Content-Type", kind)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	http.ServeFileFS(w, r, static, "static/"+name)
+}
+
+// kindOf is the media type of a file of the bundle. What the system says of endings does not count: a script of another
+// type is not run.
+func kindOf(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".json":
+		return "application/json"
+	case ".woff2":
+		return "font/woff2"
+	}
+	return ""
 }

@@ -332,11 +332,3 @@ func modes(ctx context.Context, all []string) string {
 	}
 	return strings.Join(out, ", ")
 }
-
-// remarks are an agent's notes without what its answers have settled since.
-func remarks(a *orchestrator.Agent) []string {
-	if a.Known == orchestrator.KnownByCard {
-		return a.Notes
-	}
-	return slices.DeleteFunc(slices.Clone(a.Notes), func(n string) bool { return strings.Contains(n, "version") && strings.HasSuffix(n, "is assumed.") })
-}

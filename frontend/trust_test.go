@@ -144,16 +144,3 @@ func TestAgentChanged(t *testing.T) {
 		t.Error("a blocked agent is still offered")
 	}
 }
-
-// What an answer has settled is no longer a doubt.
-func TestSettledNotes(t *testing.T) {
-	t.Parallel()
-	a := &orchestrator.Agent{Notes: []string{"The card does not say which version of A2A it is for: 0.2 is assumed.", "The card lists no skills."}}
-	if got := remarks(a); len(got) != 2 {
-		t.Errorf("by its card: %q", got)
-	}
-	a.Known = orchestrator.KnownByAnswer
-	if got := remarks(a); len(got) != 1 || got[0] != "The card lists no skills." {
-		t.Errorf("once it answered: %q", got)
-	}
-}

@@ -81,8 +81,8 @@ func (s *Sessions) Token(ttl time.Duration) (token string, expires time.Time) {
 func (s *Sessions) Protect(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /session", s.enter)
-	mux.HandleFunc("GET /enter.js", enterFile("enter.js"))
-	mux.HandleFunc("GET /enter.css", enterFile("enter.css"))
+	mux.HandleFunc("GET /enter.js", enterFile("enter.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /enter.css", enterFile("enter.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		issued, ok := s.valid(r)
 		switch {
@@ -186,12 +186,11 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 //go:embed static
 var static embed.FS
 
-func enterFile(name string) http.HandlerFunc {
+func enterFile(name, kind string) http.HandlerFunc {
 	body, err := fs.ReadFile(static, "static/"+name)
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	kind := mime.TypeByExtension(filepath.Ext(name))
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Cache-Control", "no-cache")
