@@ -304,10 +304,8 @@ func (l *ledger) add(ctx context.Context, s *Site, e *orchestrator.Event) {
 		line.What, line.Text = view.T(ctx, "Planned"), s.md.HTML(body.Why)
 	case orchestrator.EventAsked:
 		line.Icon, line.Kind = "s-ask", "is-ask"
-		line.What = view.T(ctx, "Asked you")
-		if text := s.md.HTML(shorten(body.Prompt, lineText)); text != l.said { // else it stands in the line before
-			line.Text = text
-		}
+		line.What, line.Text = view.T(ctx, "Asked you"), s.md.HTML(shorten(body.Prompt, lineText))
+		l.said = line.Text
 	case orchestrator.EventAnswered:
 		line.Icon, line.Kind = "s-done", "is-done"
 		line.What, line.Text = view.AskState(ctx, orchestrator.AskState(body.State)).Word, s.md.HTML(body.Shown)
@@ -360,7 +358,11 @@ func (l *ledger) state(ctx context.Context, s *Site, id string, at time.Time, st
 		}
 		line.What = ""
 	}
-	l.last, l.said = st.State, line.Text
+	text := line.Text
+	if text == l.said {
+		line.Text = "" // it stands in the line before
+	}
+	l.last, l.said = st.State, text
 	l.put(s, at, id, line)
 }
 

@@ -52,7 +52,10 @@ func readBelows() map[string]*below {
 			}
 		}
 		all[t.Code] = of
-		slices.SortFunc(of.shapes, func(a, b shape) int { // the one that says most is tried first
+		slices.SortFunc(of.shapes, func(a, b shape) int { // the one that says most is tried first, of short ones that with most values
+			if a.short && b.short && len(a.parts) != len(b.parts) {
+				return cmp.Compare(len(b.parts), len(a.parts))
+			}
 			return cmp.Or(cmp.Compare(len(strings.Join(b.parts, "")), len(strings.Join(a.parts, ""))), slices.Compare(a.parts, b.parts))
 		})
 	}
@@ -93,8 +96,8 @@ func (b *below) ours(s string) bool {
 		return true
 	}
 	return slices.ContainsFunc(b.shapes, func(p shape) bool {
-		_, ok := p.values(s)
-		return ok && !p.short
+		values, ok := p.values(s)
+		return ok && (!p.short || b.allOurs(&p, values))
 	})
 }
 

@@ -170,11 +170,13 @@ func (p *teller) read() {
 						p.say(fn, n.Results[0])
 					}
 				case *ast.CallExpr:
+					p.short = names[p.dir] != ""
 					for i := range p.funcs[called(n)] {
 						if i < len(n.Args) {
 							p.say(fn, n.Args[i])
 						}
 					}
+					p.short = false
 					if finds[p.dir+" "+called(n)] {
 						p.find(fn, n)
 					}
@@ -481,6 +483,8 @@ func TestToldIn(t *testing.T) {
 		"step `a` needs itself":                          "`a` 단계가 자기 자신을 필요로 해요",
 		"step `a`: the agent gets no message":            "`a` 단계: 에이전트가 받을 메시지가 없어요",
 		"unknown key `agnt` in the workflow":             "워크플로에 모르는 키 `agnt`이(가) 있어요",
+		"unknown key `agnt` in step `a-b`":               "`a-b` 단계에 모르는 키 `agnt`이(가) 있어요",
+		"step 2 is a number":                             "2번째 단계이(가) 숫자(이)에요",
 		"the name is a list":                             "이름이(가) 목록(이)에요",
 		"step `a`: `agent` and `use` do not go together": "`a` 단계: `agent` 및 `use`은(는) 함께 쓸 수 없어요",
 		"did you mean `agent`?":                          "`agent`을(를) 뜻했나요?",
