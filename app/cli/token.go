@@ -34,7 +34,7 @@ func (e *env) tokenNewCmd() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&t.Agents, "agents", nil, "agents it may reach besides Parley's own, comma-separated; * = all")
+	f.StringSliceVar(&t.Agents, "agents", nil, "agents it may also call directly, comma-separated; * = all (Parley's own agent gives work to any approved one)")
 	f.BoolVar(&t.ReadOnly, "read-only", false, "may get, list and subscribe only")
 	f.BoolVar(&t.Credentials, "credentials", false, "its requests may use stored credentials")
 	f.BoolVar(&t.Workflows, "workflows", false, "may have workflows carried out: kept ones, and files it sends")
