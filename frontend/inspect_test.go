@@ -32,7 +32,7 @@ func (m *wireMemory) WireRecords(_ context.Context, q orchestrator.WireQuery) ([
 	defer m.mu.Unlock()
 	var out []*orchestrator.WireRecord
 	for _, r := range slices.Backward(m.all) {
-		if q.RunID != "" && r.RunID != q.RunID || q.TaskID != "" && r.TaskID != q.TaskID || q.Peer != "" && r.Peer != q.Peer ||
+		if q.RunID != "" && r.RunID != q.RunID && !slices.Contains(q.Calls, r.RunID) || q.TaskID != "" && r.TaskID != q.TaskID || q.Peer != "" && r.Peer != q.Peer ||
 			q.Method != "" && r.Method != q.Method || q.Way == orchestrator.WireIn && !r.Inbound || q.Way == orchestrator.WireOut && r.Inbound ||
 			q.Way == orchestrator.WirePush && r.Method != orchestrator.WirePushMethod || q.Failed && r.Status == 200 && r.Err == "" ||
 			q.Before != 0 && r.ID >= q.Before || q.Text != "" && !strings.Contains(string(r.Request)+string(r.Response), q.Text) {

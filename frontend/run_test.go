@@ -169,6 +169,35 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunWire: what a run with a plan had on the wire is what its steps had, those of a plan within it too.
+func TestRunWire(t *testing.T) {
+	t.Parallel()
+	outer, inner := plan(), plan()
+	outer.Nodes[1].Calls[0].Planned = true
+	inner.Nodes = inner.Nodes[:1]
+	inner.Nodes[0].Calls = []orchestrator.PlanCall{{RunID: "deep"}}
+	o := &office{plans: map[string]*orchestrator.Plan{"r1": outer, "r1c": inner}}
+	w := o.world(t)
+	wire := &wireMemory{}
+	w.wire = wire
+	for _, run := range []string{"r1b", "deep", "stranger"} {
+		wire.RecordWire(&orchestrator.WireRecord{RunID: run, Peer: "atlas", Method: "of-" + run, Status: 200, At: clock})
+	}
+	for at, want := range map[string]string{"r1": "of-r1b of-deep", "r1b": "of-r1b", "stranger": "of-stranger", "r1a": ""} {
+		rows := w.get("/wire?run="+at).want(t, 200).body
+		_, rows, _ = strings.Cut(rows, `id="wire-rows"`)
+		file := w.get("/wire/export.json?run="+at).want(t, 200).body
+		for _, m := range []string{"of-r1b", "of-deep", "of-stranger"} {
+			if is := strings.Contains(want, m); strings.Contains(rows, m) != is || strings.Contains(file, m) != is {
+				t.Errorf("%s of run %s: in the list %v, in the file %v, want %v", m, at, strings.Contains(rows, m), strings.Contains(file, m), is)
+			}
+		}
+		if want == "" {
+			has(t, rows, "No request matches")
+		}
+	}
+}
+
 // TestRunVersions has a clock go on: what did not change is not sent again, and what did is.
 func TestRunVersions(t *testing.T) {
 	t.Parallel()

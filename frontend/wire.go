@@ -26,8 +26,8 @@ var errNoWire = &fail{http.StatusNotFound, &orchestrator.Fault{
 	Kind: "no-wire", Where: orchestrator.WhereUs, What: "Nothing is recorded of the wire here.", Do: "Look at the task instead.",
 }}
 
-// wireQuery is what an address asks for.
-func wireQuery(q url.Values) orchestrator.WireQuery {
+// wireQuery is what an address asks for. What a run with a plan had on the wire, its calls had.
+func (s *Site) wireQuery(ctx context.Context, q url.Values) orchestrator.WireQuery {
 	w := orchestrator.WireQuery{
 		RunID: q.Get("run"), TaskID: q.Get("task"), Peer: q.Get("agent"), Method: q.Get("method"), Text: strings.TrimSpace(q.Get("text")),
 		Limit: wireShown,
@@ -39,7 +39,30 @@ func wireQuery(q url.Values) orchestrator.WireQuery {
 		w.Way = orchestrator.WireWay(way)
 	}
 	w.Before, _ = strconv.ParseInt(q.Get("before"), 10, 64)
+	if w.RunID != "" {
+		w.Calls = s.callsOf(ctx, w.RunID, 0)
+	}
 	return w
+}
+
+// callsOf returns the runs that carry out the steps of a run with a plan, those of plans within it too.
+func (s *Site) callsOf(ctx context.Context, run string, depth int) []string {
+	if s.opts.Planner == nil || depth == planDepth {
+		return nil
+	}
+	p, err := s.opts.Planner.Plan(ctx, run)
+	if err != nil {
+		return nil // it has none
+	}
+	var calls []string
+	for i := range p.Nodes {
+		for _, c := range p.Nodes[i].Calls {
+			if calls = append(calls, c.RunID); c.Planned {
+				calls = append(calls, s.callsOf(ctx, c.RunID, depth+1)...)
+			}
+		}
+	}
+	return calls
 }
 
 // wireAddress is the address of a list with some of its parameters changed; "" takes one away.
@@ -67,7 +90,7 @@ func (s *Site) wireBoard(ctx context.Context, _ string, q url.Values) (*board, e
 	if s.wire == nil {
 		return &board{sections: []section{{id: "wire-rows", rows: []row{newRow(ctx, "wire-none", view.WireNone(false))}}}}, nil
 	}
-	wq := wireQuery(q)
+	wq := s.wireQuery(ctx, q)
 	wq.Bare = true
 	head, stored, most, err := s.wire.WireHead(ctx)
 	if err != nil {
@@ -111,8 +134,8 @@ func (s *Site) wireBoard(ctx context.Context, _ string, q url.Values) (*board, e
 		*rows = append(*rows, newRow(ctx, more.ID, view.WireMore(more)))
 	}
 	if len(*rows) == 0 {
-		wq.Bare, wq.Limit = false, 0
-		*rows = append(*rows, newRow(ctx, "wire-none", view.WireNone(wq != orchestrator.WireQuery{})))
+		asked := wireAddress(q, "id", "", "show", "", "polls", "") != "/wire"
+		*rows = append(*rows, newRow(ctx, "wire-none", view.WireNone(asked)))
 	}
 	return b, nil
 }

@@ -46,7 +46,7 @@ func (s *Site) exportWire(w http.ResponseWriter, r *http.Request) error {
 	if s.wire == nil {
 		return errNoWire
 	}
-	q := wireQuery(r.URL.Query())
+	q := s.wireQuery(r.Context(), r.URL.Query())
 	q.Limit = wireExport
 	records, err := s.wire.WireRecords(r.Context(), q)
 	if err != nil {

@@ -50,6 +50,7 @@ type WireLog interface {
 // WireQuery selects wire records. Empty fields select all.
 type WireQuery struct {
 	RunID  string
+	Calls  []string // with RunID: other runs whose records belong to it, those that carry out its steps
 	TaskID string
 	Peer   string
 	Method string

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -93,7 +94,7 @@ func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 		w.and(`id < $`, q.Before)
 	}
 	if q.RunID != "" {
-		w.and(`run = $ AND run <> ''`, q.RunID)
+		w.and(`run = ANY($) AND run <> ''`, append(slices.Clip(q.Calls), q.RunID))
 	}
 	if q.TaskID != "" {
 		w.and(`task = $ AND task <> ''`, q.TaskID)

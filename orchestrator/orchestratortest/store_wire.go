@@ -86,6 +86,14 @@ func storeWireRecords(t *testing.T, open OpenStore) {
 		log.RecordWire(&orchestrator.WireRecord{At: storeTime(10 + i), Peer: fmt.Sprint("peer", i%2), RunID: "other"})
 	}
 	storeEventually(t, "the rest", func() bool { return len(records(orchestrator.WireQuery{RunID: "other", Limit: 200})) == 120 })
+	for want, q := range map[int]orchestrator.WireQuery{
+		1: {RunID: "r"}, 121: {RunID: "r", Calls: []string{"unknown", "other"}, Limit: 200}, 61: {RunID: "r", Calls: []string{"other"}, Before: 62 + got.ID, Limit: 200},
+		0: {RunID: "unknown", Calls: []string{"s"}},
+	} {
+		if n := len(records(q)); n != want {
+			t.Errorf("%d records of %s and %q, want %d", n, q.RunID, q.Calls, want)
+		}
+	}
 	page := records(orchestrator.WireQuery{Peer: "peer1"})
 	if len(page) != 50 {
 		t.Fatalf("%d records without a limit, want 50", len(page))

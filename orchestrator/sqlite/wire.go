@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,7 +92,11 @@ func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 		and(`w.id < ?`, q.Before)
 	}
 	if q.RunID != "" {
-		and(`w.run = (SELECT key FROM runs WHERE id = ?)`, q.RunID)
+		runs, err := json.Marshal(append(slices.Clip(q.Calls), q.RunID))
+		if err != nil {
+			return nil, err
+		}
+		and(`w.run IN (SELECT key FROM runs WHERE id IN (SELECT value FROM json_each(?)))`, string(runs))
 	}
 	if q.TaskID != "" {
 		and(`w.task = ?`, q.TaskID)
