@@ -245,8 +245,39 @@ func TestExportAndImport(t *testing.T) {
 	}
 	other.upload("/import", "nothing", "x.json", nil).want(t, 400)
 
-	file := w.get("/c/c1/export.html").want(t, 200, "Edge log store", "See the file", "Done", "It broke.")
+	file := w.get("/c/c1/export.html").want(t, 200, "Edge log store", "See the file", "my file", "Done", "It broke.")
 	checkExport(t, file)
+}
+
+// What is small is in the file: pictures and texts to see, the rest to take out. What is not is named.
+func TestExportedParts(t *testing.T) {
+	t.Parallel()
+	raw := func(head string, n int) *a2a.Part {
+		return &a2a.Part{Kind: a2a.PartRaw, Raw: append([]byte(head), bytes.Repeat([]byte("x"), n-len(head))...)}
+	}
+	for _, c := range []struct {
+		name              string
+		part              *a2a.Part
+		text, file, named bool
+	}{
+		{"a table", raw("a,b\n1,2\n", 8), true, false, false},
+		{"a page", raw("<script>1</script>", 40), true, false, false},
+		{"text", raw("", inlineText-1), true, false, false},
+		{"most text", raw("", inlineText), true, false, false},
+		{"more text", raw("", inlineText+1), false, true, false},
+		{"bytes", raw("\x00", 9), false, true, false},
+		{"a file", raw("\x00", inlineFile-1), false, true, false},
+		{"the largest file", raw("\x00", inlineFile), false, true, false},
+		{"a larger file", raw("\x00", inlineFile+1), false, false, true},
+	} {
+		v := exportPart(t.Context(), c.part, "../evil\u202egpj.exe")
+		if (v.Text == string(c.part.Raw)) != c.text || strings.HasPrefix(v.File, "data:application/octet-stream;base64,") != c.file || strings.Contains(v.Detail, "not part of this file") != c.named {
+			t.Errorf("%s: text of %d bytes, file of %d, %q", c.name, len(v.Text), len(v.File), v.Detail)
+		}
+		if c.file && v.Name != cleanName("../evil\u202egpj.exe") {
+			t.Errorf("%s is stored as %q", c.name, v.Name)
+		}
+	}
 }
 
 func TestPalette(t *testing.T) {

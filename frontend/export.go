@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gabriel-vasile/mimetype"
 
@@ -173,11 +175,14 @@ func (s *Site) writeMarkdown(ctx context.Context, out *bufio.Writer, it *orchest
 	}
 }
 
-// inlineImage is how large a picture may be to become part of an HTML file; a larger one is named in it.
-const inlineImage = 4 << 20
+// What becomes part of an HTML file, by its size; what is larger is named in it.
+const (
+	inlineFile = 4 << 20
+	inlineText = 256 << 10 // as text to read
+)
 
-// exportHTML writes a chat as one file that needs nothing else: what it looks like is in it, and small pictures are. It
-// runs nothing and fetches nothing, and says so to the browser.
+// exportHTML writes a chat as one file that needs nothing else: what it looks like is in it, and what agents and people
+// sent is, up to inlineFile a piece. It runs nothing and fetches nothing, and says so to the browser.
 func (s *Site) exportHTML(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	c, err := s.conversation(ctx, r.PathValue("id"))
@@ -191,12 +196,14 @@ func (s *Site) exportHTML(w http.ResponseWriter, r *http.Request) error {
 	if err := view.ExportHead(titleOf(ctx, c), s.assets.style(), now).Render(ctx, out); err != nil {
 		return abort(err)
 	}
-	day := ""
+	day, before := "", view.Exported{}
 	for e, err := range s.exported(ctx, c.ID, 0) {
 		if err != nil {
 			return abort(err)
 		}
 		v := s.exportItem(ctx, e)
+		v.More = v.Speaker != nil && before.Speaker != nil && *v.Speaker == *before.Speaker && view.Clock(v.At) == view.Clock(before.At)
+		before = v
 		if d := view.Day(ctx, v.At, now.AddDate(1, 0, 0)); d != day { // with its year: it may be read at any time
 			day, v.Day = d, d
 		}
@@ -268,10 +275,17 @@ func exportPart(ctx context.Context, p *a2a.Part, name string) view.ExportPart {
 		return view.ExportPart{Name: name, Text: string(pretty)}
 	case a2a.PartRaw:
 		t := mediaType(mimetype.Detect(p.Raw).String())
-		if pictures[t] && len(p.Raw) <= inlineImage {
+		size := view.Bytes(int64(len(p.Raw)))
+		switch {
+		case len(p.Raw) > inlineFile:
+			return view.ExportPart{Name: name, Detail: view.T(ctx, "%s, not part of this file", size)}
+		case pictures[t]:
 			return view.ExportPart{Name: name, Image: "data:" + t + ";base64," + base64.StdEncoding.EncodeToString(p.Raw)}
+		case len(p.Raw) <= inlineText && utf8.Valid(p.Raw) && !bytes.ContainsRune(p.Raw, 0):
+			return view.ExportPart{Name: name, Text: string(p.Raw)}
 		}
-		return view.ExportPart{Name: name, Detail: view.T(ctx, "%s, not part of this file", view.Bytes(int64(len(p.Raw))))}
+		// Of no type, so that a browser stores it and never shows it.
+		return view.ExportPart{Name: cleanName(name), File: "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw), Detail: size}
 	case a2a.PartURL:
 		return view.ExportPart{Name: name, Detail: p.URL}
 	}
