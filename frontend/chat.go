@@ -377,9 +377,15 @@ func (s *Site) stop(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Site) retry(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.runner.Retry(r.Context(), r.PathValue("id"))
+	ctx, id := r.Context(), r.PathValue("id")
+	_, plan, _ := s.partOf(ctx, id)
+	run, err := s.runner.Retry(ctx, id)
 	if err != nil {
 		return err
 	}
-	return done(w, r, "/c/"+url.PathEscape(run.ConversationID))
+	next := "/c/" + url.PathEscape(run.ConversationID)
+	if run.ID != id && run.ID != plan && s.planned(ctx, run.ID) { // what stands beside the chat is over
+		return moved(w, r, next+"?run="+url.QueryEscape(run.ID))
+	}
+	return done(w, r, next)
 }

@@ -143,8 +143,11 @@ func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.P
 		if n.CanStop {
 			st.Stop = at + "/stop"
 		}
-		if n.CanRetry {
+		switch {
+		case n.CanRetry:
 			st.Retry = at + "/retry"
+		case p.State == a2a.TaskStateFailed && p.ConversationID != "" && n.State == "failed" && len(n.Calls) > 0:
+			st.Retry = "/runs/" + url.PathEscape(n.Calls[len(n.Calls)-1].RunID) + "/retry" // in a new run, with what the others gave
 		}
 	}
 	if n.Round > 1 {

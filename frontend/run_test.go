@@ -163,6 +163,23 @@ func TestRun(t *testing.T) {
 	if got := fmt.Sprint(o.steered); got != "[stop r1 b retry r1 a]" {
 		t.Errorf("steered %s", got)
 	}
+	// What is begun anew stands beside the chat in place of what is over; without a plan nothing does.
+	if r := w.post("/runs/r1/retry", nil); r.StatusCode != 303 || r.Header.Get("Location") != "/c/c1" {
+		t.Errorf("again, without a plan: %d %s", r.StatusCode, r.Header.Get("Location"))
+	}
+	over := plan()
+	over.State, over.Ended, over.Nodes[1].State, over.Nodes[1].CanStop = a2a.TaskStateFailed, clock, "failed", false
+	o.mu.Lock()
+	o.plans["r1"], o.plans["r-again"] = over, plan()
+	o.mu.Unlock()
+	if r := w.post("/runs/r1/retry", nil); r.StatusCode != 303 || r.Header.Get("Location") != "/c/c1?run=r-again" {
+		t.Errorf("again: %d %s", r.StatusCode, r.Header.Get("Location"))
+	}
+	// A step that failed is tried again by its call, also when its plan is over; one that was done is not.
+	body := w.get("/runs/r1").want(t, 200, "Run again").body
+	if has(t, body, `action="/runs/r1c/retry"`); strings.Contains(body, "/runs/r1a/retry") || strings.Contains(body, "/runs/r1b/retry") {
+		t.Error("a step that was done can be tried again")
+	}
 	// A run without a plan is a task, and nothing more.
 	if r := w.get("/runs/r0"); r.StatusCode != 303 || r.Header.Get("Location") != "/tasks/r0" {
 		t.Errorf("without a plan: %d %s", r.StatusCode, r.Header.Get("Location"))

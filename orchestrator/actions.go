@@ -18,7 +18,9 @@ type Runner interface {
 	// Stop asks the agents of a run to cancel. The run ends when they say so; until then it is stopping.
 	Stop(ctx context.Context, run string) error
 
-	// Retry starts a new run in the same conversation with the message of an ended one.
+	// Retry starts a new run in the same conversation with the message of an ended one. Of a run that carries out a step it
+	// tries the step again: in its plan while that goes on, whose run it returns, else in a new run of that plan, which has
+	// of the ended one what was done and does not need the step. Of a plan that was stopped nothing is taken over.
 	Retry(ctx context.Context, run string) (*Run, error)
 }
 

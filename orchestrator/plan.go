@@ -25,7 +25,8 @@ type Planner interface {
 	// StopStep stops what a step of a plan has going on; what follows is as the plan says of failures.
 	StopStep(ctx context.Context, run, node string) error
 
-	// RetryStep begins a failed step of a plan that still goes on once more. A plan that has ended is begun anew by Retry.
+	// RetryStep begins a failed step of a plan that still goes on once more. A plan that has ended is begun anew by Retry:
+	// of its run as a whole, of the run of a call with what the other steps gave.
 	RetryStep(ctx context.Context, run, node string) error
 }
 

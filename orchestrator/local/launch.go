@@ -139,8 +139,8 @@ func (t *Tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest
 	return Started{TaskID: receipt.RunID, After: receipt.After, Repeated: repeated}, nil
 }
 
-// retryCall tries a call of a plan again: its step, while the plan goes on, else the whole plan. It returns nil for a run
-// that is no call.
+// retryCall tries the step again that a call carries out: in its plan while that goes on, else in a new run, which begins
+// with what the other steps gave. It returns nil for a run that is no call.
 func (d *Driver) retryCall(ctx context.Context, row *orchestrator.Run) (*orchestrator.Run, error) {
 	id, ok := strings.CutPrefix(row.Scope, stepScope)
 	if !ok {
@@ -150,13 +150,13 @@ func (d *Driver) retryCall(ctx context.Context, row *orchestrator.Run) (*orchest
 	if err != nil {
 		return nil, err
 	}
-	if !p.Ended.IsZero() {
-		return d.Retry(ctx, id)
-	}
 	for i := range p.Nodes {
 		for j := range p.Nodes[i].Calls {
 			if p.Nodes[i].Calls[j].RunID != row.ID {
 				continue
+			}
+			if !p.Ended.IsZero() {
+				return d.retryStep(ctx, id, p.Nodes[i].ID)
 			}
 			if err := d.RetryStep(ctx, id, p.Nodes[i].ID); err != nil {
 				return nil, err
@@ -167,15 +167,81 @@ func (d *Driver) retryCall(ctx context.Context, row *orchestrator.Run) (*orchest
 	return nil, orchestrator.ErrNotFound
 }
 
-// relaunch begins an ended run with a plan anew.
-func (d *Driver) relaunch(ctx context.Context, r *run, chat *orchestrator.Conversation, m *a2a.Message) (*orchestrator.Run, error) {
+// retryStep begins an ended plan anew where a step of it has to be tried again.
+func (d *Driver) retryStep(ctx context.Context, id, node string) (*orchestrator.Run, error) {
+	row, err := d.store.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(row.Scope, stepScope) { // a plan within a plan is a step of that
+		return d.retryCall(ctx, row)
+	}
+	return d.retryRun(ctx, row, node)
+}
+
+// doneWithout returns the events of an ended plan that tell how its nodes were done, but for one and those that need it.
+func (d *Driver) doneWithout(ctx context.Context, r *run, node string) ([]engine.Body, error) {
+	r.mu.Lock()
+	f := r.flow
+	done := map[string]bool{}
+	if f.source != "" && f.Closing != a2a.TaskStateCanceled {
+		for i := range f.Nodes {
+			done[f.Graph.Nodes[i].ID] = f.Nodes[i].State == engine.NodeDone
+		}
+	}
+	open := []string{node}
+	for k := 0; k < len(open); k++ {
+		done[open[k]] = false
+		for i := range f.Graph.Nodes {
+			if n := &f.Graph.Nodes[i]; slices.Contains(n.Needs, open[k]) && !slices.Contains(open, n.ID) {
+				open = append(open, n.ID)
+			}
+		}
+	}
+	r.mu.Unlock()
+	var kept []engine.Body
+	of := map[string]string{} // nodes, by call and by ask
+	for events, err := range d.store.ReadRun(ctx, r.row.ID, 0) {
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			b, err := engine.Decode(e)
+			if err != nil {
+				return nil, err
+			}
+			at := ""
+			switch b := b.(type) {
+			case *engine.Resolved:
+				at = b.Node
+			case *engine.Begun:
+				at, of[b.Run] = b.Node, b.Node
+			case *engine.Over:
+				at = of[b.Run]
+			case *engine.Asked:
+				at, of[b.Ask] = b.Step, b.Step
+			case *engine.Answered:
+				at = of[b.Ask]
+			case *engine.Steered:
+				at = b.Node
+			}
+			if done[at] {
+				kept = append(kept, b)
+			}
+		}
+	}
+	return kept, nil
+}
+
+// relaunch begins an ended run with a plan anew; done is what is known of it from before.
+func (d *Driver) relaunch(ctx context.Context, r *run, chat *orchestrator.Conversation, m *a2a.Message, done []engine.Body) (*orchestrator.Run, error) {
 	r.mu.Lock()
 	source, raw, f := r.flow.source, r.flow.inputs, r.flow
 	to, kept, key := r.row.To, r.row.Workflow, r.key
 	r.mu.Unlock()
 	b := &beginning{
 		scope: orchestrator.OwnAgent, principal: orchestrator.LocalPrincipal, chat: chat, contextID: chat.ID, to: to, message: m,
-		workflow: kept, key: key,
+		workflow: kept, key: key, done: done,
 	}
 	if source == "" {
 		b.plan = decides()

@@ -80,7 +80,13 @@ func (d *Driver) Retry(ctx context.Context, id string) (*orchestrator.Run, error
 	if run, err := d.retryCall(ctx, row); run != nil || err != nil {
 		return run, err
 	}
-	r, err := d.peek(ctx, id)
+	return d.retryRun(ctx, row, "")
+}
+
+// retryRun begins an ended run anew. With a node of its plan, what was done is kept, but by that node and those that need
+// it; what was stopped may be undone, and what is decided as it goes is decided anew: of those nothing is kept.
+func (d *Driver) retryRun(ctx context.Context, row *orchestrator.Run, node string) (*orchestrator.Run, error) {
+	r, err := d.peek(ctx, row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +103,13 @@ func (d *Driver) Retry(ctx context.Context, id string) (*orchestrator.Run, error
 	}
 	m.ID, m.TaskID, m.ContextID = newID(), "", ""
 	if r.flow != nil {
-		return d.relaunch(ctx, r, chat, &m)
+		var done []engine.Body
+		if node != "" {
+			if done, err = d.doneWithout(ctx, r, node); err != nil {
+				return nil, err
+			}
+		}
+		return d.relaunch(ctx, r, chat, &m, done)
 	}
 	return d.beginLocal(ctx, &beginning{
 		scope: orchestrator.OwnAgent, principal: orchestrator.LocalPrincipal, chat: chat, contextID: chat.ID,
@@ -135,6 +147,7 @@ type beginning struct {
 	hops      int // before us
 
 	plan     *engine.Planned // what is carried out; nil: the message goes to one agent
+	done     []engine.Body   // what of the plan is done already
 	workflow string          // the kept workflow that this is
 	key      string          // what the contexts of its agents are kept under; "" = the run's own
 }
@@ -206,6 +219,9 @@ func (d *Driver) begin(ctx context.Context, b *beginning) (run *orchestrator.Run
 		plan.At = c.at.UnixMilli()
 		c.tell(r.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted}))
 		c.log(&plan)
+		for _, b := range b.done {
+			c.log(b)
+		}
 	} else if b.to == orchestrator.Auto {
 		c.tell(r.address().Task(a2a.TaskStatus{State: a2a.TaskStateSubmitted}))
 		c.decided = true

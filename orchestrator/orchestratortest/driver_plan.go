@@ -29,6 +29,7 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"Steered", planSteered},
 		{"Uses", planUses},
 		{"Again", planAgain},
+		{"StepAgain", planStepAgain},
 		{"AgainWithOthers", planAgainWithOthers},
 		{"AgainACall", planAgainACall},
 		{"Forget", planForget},

@@ -3,6 +3,7 @@ package orchestratortest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/a2a"
@@ -123,6 +124,65 @@ func (w *world) openNow() []*orchestrator.Ask {
 	open, err := w.store.OpenAsks(w.ctx, "")
 	w.must(err)
 	return open
+}
+
+// planStepAgain: the step that failed is tried again with what the others gave, and nobody else is asked again.
+func planStepAgain(w *world) {
+	a := w.add("a", echoes("a:"))
+	failing := w.add("f", func(x *Turn) { x.Status(a2a.TaskStateFailed) })
+	run := w.launch(`
+  - {id: q, ask: {prompt: "Well?"}}
+  - {id: s, agent: a, message: "1", approve: true}
+  - {id: n, needs: [q, s], agent: a, for-each: ["2", "3"], message: "${{ item }}${{ steps.q.text }}${{ steps.s.text }}"}
+  - {id: f, needs: n, agent: f, message: "${{ steps.s.text }}/${{ steps.n.text }}"}
+  - {id: g, needs: f, agent: a, message: "${{ steps.f.text }}"}
+`)
+	for _, ask := range w.openAsks(2) {
+		said := &orchestrator.Answer{Text: "+"}
+		if ask.Kind == orchestrator.AskApproval {
+			said = &orchestrator.Answer{Choice: "yes"}
+		}
+		w.must(w.driver.Answer(w.ctx, ask.ID, said))
+	}
+	w.reaches(run.ID, a2a.TaskStateFailed)
+	if s := w.states(run.ID); s != "q=done s=done n=done f=failed g=skipped" {
+		w.Fatal(s)
+	}
+	before := len(a.Sent())
+	failing.Plays(echoes("f:"))
+	call := w.step(run.ID, "f").Calls[0].RunID
+	again, err := w.driver.Retry(w.ctx, call)
+	w.must(err)
+	if again.ID == run.ID || again.ConversationID != run.ConversationID {
+		w.Errorf("again %+v", again)
+	}
+	w.reaches(again.ID, a2a.TaskStateCompleted)
+	w.openAsks(0)
+	if n := len(a.Sent()) - before; n != 1 {
+		w.Errorf("%d messages went to the agent of the other steps, want the one that had none yet", n)
+	}
+	if n := w.step(again.ID, "s"); len(n.Calls) != 1 || n.Calls[0].RunID != w.step(run.ID, "s").Calls[0].RunID || n.Text != "a:1" {
+		w.Errorf("what was done: %+v", n)
+	}
+	if n := w.step(again.ID, "g"); !strings.HasPrefix(n.Text, "a:f:a:1/") || !strings.Contains(n.Text, "a:2+a:1") {
+		w.Errorf("it was told %q", n.Text)
+	}
+	// Of the same again, whatever was done since is kept as well, but for what needs the step.
+	more, err := w.driver.Retry(w.ctx, w.step(again.ID, "f").Calls[0].RunID)
+	w.must(err)
+	w.reaches(more.ID, a2a.TaskStateCompleted)
+	if n := len(a.Sent()) - before; n != 2 {
+		w.Errorf("%d messages after another time, want 2", n)
+	}
+	// Tried as a whole, nothing is kept.
+	whole, err := w.driver.Retry(w.ctx, run.ID)
+	w.must(err)
+	w.reaches(whole.ID, a2a.TaskStateInputRequired)
+	if n := w.step(whole.ID, "n"); n.State != "waiting" {
+		w.Errorf("%+v", n)
+	}
+	w.must(w.driver.Stop(w.ctx, whole.ID))
+	w.reaches(whole.ID, a2a.TaskStateCanceled)
 }
 
 func planAgain(w *world) {
