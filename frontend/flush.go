@@ -68,6 +68,11 @@ func (r *room) flush(ctx context.Context) {
 	r.publish(&frame{Room: r.name, Last: r.tr.last, Ops: ops, Reload: lost})
 }
 
+// titled names the chat wherever its page does.
+func (r *room) titled(ctx context.Context) []op {
+	return []op{{"r", "title", draw(ctx, view.Title(r.title))}, {"r", "delete-chat-what", draw(ctx, view.DeleteWords(r.title))}}
+}
+
 func (r *room) flushMeta(ctx context.Context, ops []op) []op {
 	c, err := r.site.store.Conversation(ctx, r.conv)
 	if errors.Is(err, orchestrator.ErrNotFound) {
@@ -76,7 +81,7 @@ func (r *room) flushMeta(ctx context.Context, ops []op) []op {
 	}
 	if err == nil && titleOf(ctx, c) != r.title {
 		r.title = titleOf(ctx, c)
-		ops = append(ops, op{"r", "title", draw(ctx, view.Title(r.title))})
+		ops = append(ops, r.titled(ctx)...)
 	}
 	if err == nil && c.Pinned != r.pinned {
 		r.pinned = c.Pinned
@@ -406,6 +411,7 @@ func (r *room) catchUp(last int64) (*frame, error) {
 		}
 	}
 	pulse, _ := r.pulses(ctx)
-	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"r", "title", draw(ctx, view.Title(r.title))}, op{"i", "queue", r.queued})
+	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"i", "queue", r.queued})
+	f.Ops = append(f.Ops, r.titled(ctx)...)
 	return f, nil
 }

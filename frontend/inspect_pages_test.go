@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"parley/a2a"
+	"parley/frontend/view"
 	"parley/orchestrator"
 )
 
@@ -303,10 +304,22 @@ func TestWireCommands(t *testing.T) {
   -H "Authorization: $AUTHORIZATION" \
   -H 'Content-Type: application/json' \
   --data-binary '{"jsonrpc":"2.0","id":1,"params":{"message":{"messageId":"m1","parts":[{"text":"It'\''s <b>mine</b>"}]},"token":"[masked]"}}'`
-	if d := cmp.Diff(want, curl(rec(1))); d != "" {
+	if d := cmp.Diff(want, curl(rec(1), view.SecretKind{Kind: "bearer"})); d != "" {
 		t.Errorf("curl (-want +got):\n%s", d)
 	}
-	if c := curl(rec(2)); !strings.HasPrefix(c, "curl -sS -X POST 'http://127.0.0.1:7421/rpc'") {
+	bare := *rec(1)
+	bare.Header = nil
+	for in, want := range map[view.SecretKind]string{
+		{}:               "-X POST 'https://atlas.example/a2a' \\\n  -H 'Content-Type",
+		{Kind: "bearer"}: `-H "Authorization: Bearer $TOKEN"`,
+		{Kind: "basic"}:  `-u "$USER_AND_PASSWORD"`,
+		{Kind: "key", Header: "X-Key", Location: "header"}: `-H 'X-Key: '"$API_KEY"`,
+	} {
+		if c := curl(&bare, in); !strings.Contains(c, want) {
+			t.Errorf("curl with %+v: %s, want %s in it", in, c, want)
+		}
+	}
+	if c := curl(rec(2), view.SecretKind{}); !strings.HasPrefix(c, "curl -sS -X POST 'http://127.0.0.1:7421/rpc'") {
 		t.Errorf("curl of what came in: %s", c)
 	}
 	for id, want := range map[int64]string{

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -23,7 +24,7 @@ func (s *Site) wireDetail(ctx context.Context, r *orchestrator.WireRecord, q url
 		Row: s.wireRow(ctx, r, s.callers(ctx)), Show: q.Get("show"), Verb: httpMethod(r), URL: r.URL, Dialect: r.Dialect, Err: r.Err, RunID: r.RunID,
 		Pretty: wireAddress(q, "id", id, "show", ""), Raw: wireAddress(q, "id", id, "show", "raw"), Headers: wireAddress(q, "id", id, "show", "headers"),
 		Close: wireAddress(q, "id", "", "show", ""), Request: s.wireBody(ctx, r.Request), Response: s.wireBody(ctx, r.Response),
-		Curl: curl(r), CLI: s.commandLine(r),
+		Curl: curl(r, s.signIn(ctx, r)), CLI: s.commandLine(r),
 	}
 	if r.TaskID != "" {
 		if withAgent(r) {
@@ -141,8 +142,22 @@ func httpMethod(r *orchestrator.WireRecord) string {
 // quoted is a word of a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// curl is a request as a command. A secret is left to a variable; what was recorded has none.
-func curl(r *orchestrator.WireRecord) string {
+// signIn is what an agent asks for with a request to it; no kind where it asks for nothing.
+func (s *Site) signIn(ctx context.Context, r *orchestrator.WireRecord) view.SecretKind {
+	if r.Inbound {
+		return view.SecretKind{}
+	}
+	if a, err := s.store.Agent(ctx, r.Peer); err == nil && a.Card != nil {
+		if k, needs := wanted(a.Card.SecuritySchemes, a.Card.SecurityRequirements); needs {
+			return k
+		}
+	}
+	return view.SecretKind{}
+}
+
+// curl is a request as a command. A secret is left to a variable, also one of the sign-in that a record may not have: it is
+// added on the way out.
+func curl(r *orchestrator.WireRecord, in view.SecretKind) string {
 	if strings.Contains(r.URL, ".A2AService/") {
 		return "" // gRPC
 	}
@@ -179,6 +194,22 @@ func curl(r *orchestrator.WireRecord) string {
 			continue
 		}
 		b.WriteString(" \\\n  -H " + quoted(name+": "+value))
+	}
+	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, cmp.Or(in.Header, "Authorization")) }) {
+		switch {
+		case in.Kind == "bearer":
+			b.WriteString(" \\\n  -H \"Authorization: Bearer $TOKEN\"")
+		case in.Kind == "basic":
+			b.WriteString(" \\\n  -u \"$USER_AND_PASSWORD\"")
+		case in.Kind == "cert":
+			b.WriteString(" \\\n  --cert \"$CERTIFICATE_FILE\"")
+		case in.Kind == "key" && in.Location == "cookie":
+			b.WriteString(" \\\n  -b " + quoted(in.Header+"=") + "\"$API_KEY\"")
+		case in.Kind == "key" && in.Location == "query":
+			b.WriteString(" \\\n  --url-query " + quoted(in.Header+"=") + "\"$API_KEY\"")
+		case in.Kind == "key":
+			b.WriteString(" \\\n  -H " + quoted(in.Header+": ") + "\"$API_KEY\"")
+		}
 	}
 	if len(r.Request) > 0 {
 		if !typed {

@@ -14,9 +14,16 @@ export function lists(): void {
 	document.addEventListener("parley:sent", (e) => {
 		if ((e.target as HTMLElement).dataset.chosen !== undefined) none();
 	}, true);
+	document.addEventListener("toggle", opened, true);
 	addEventListener("popstate", () => location.reload());
 	mark();
 	show();
+}
+
+/** opened brings a form that was asked for into view. */
+function opened(e: Event): void {
+	const d = e.target as HTMLDetailsElement;
+	if (d.open && d.matches(".replay")) d.scrollIntoView({ block: "start" });
 }
 
 function changed(e: Event): void {
