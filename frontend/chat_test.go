@@ -18,6 +18,45 @@ import (
 // dot is the smallest PNG.
 var dot = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\xa7\xc1\x9e\x85\x00\x00\x00\x00IEND\xaeB`\x82")
 
+// TestEndThatWasWanted: who said no, or stopped it, is told so in plain words, and of no fault of an agent.
+func TestEndThatWasWanted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		state a2a.TaskState
+		fault *orchestrator.Fault
+		want  string
+		card  bool
+	}{
+		{a2a.TaskStateFailed, &orchestrator.Fault{Kind: orchestrator.FaultDeclined, Where: orchestrator.WhereUs, What: "Step publish was declined."}, "You said no", false},
+		{a2a.TaskStateFailed, &orchestrator.Fault{Kind: orchestrator.FaultStopped, Where: orchestrator.WhereUs, What: "Step publish was stopped."}, "Stopped", false},
+		{a2a.TaskStateCanceled, &orchestrator.Fault{Kind: "stopped-unanswered", Where: orchestrator.WhereAgent, What: "It did not answer."}, "Stopped", false},
+		{a2a.TaskStateCanceled, nil, "Stopped", false},
+		{a2a.TaskStateFailed, &orchestrator.Fault{Kind: "agent-declined", Where: orchestrator.WhereAgent, What: "It would not."}, "Failed", true},
+	} {
+		w := newWorld(t, nil)
+		end, err := json.Marshal(orchestrator.EndData{State: string(tt.state), Fault: tt.fault, Took: 62_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "Publish it", RunID: "r1"}, &orchestrator.Item{RunID: "r1", Kind: orchestrator.ItemEnd, AgentID: "atlas", Data: end})
+		words := []string{tt.want, "after 1:02"}
+		if tt.fault != nil {
+			words = append(words, tt.fault.What)
+		}
+		for path, card := range map[string]bool{"/c/c1": tt.card, "/c/c1/export.html": false} {
+			p := w.get(path).want(t, 200, words[0])
+			if path == "/c/c1" {
+				if p.want(t, 200, words...); !card {
+					has(t, p.body, `action="/runs/r1/retry"`)
+				}
+			}
+			if strings.Contains(p.body, "Copy details") != card || tt.want != "Failed" && strings.Contains(p.body, "Failed") {
+				t.Errorf("%s after %s %+v: a card of a fault, or a failure", path, tt.state, tt.fault)
+			}
+		}
+	}
+}
+
 func TestRenameAndPin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

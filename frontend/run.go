@@ -70,7 +70,8 @@ func (s *Site) clocked(ctx context.Context, id string, at time.Time, c func(now 
 func stepID(node string) string { return "step-" + node }
 
 func (s *Site) runHead(ctx context.Context, p *orchestrator.Plan) view.RunHead {
-	h := view.RunHead{RunID: p.RunID, Name: p.Name, State: view.TaskState(ctx, p.State), Steps: len(p.Nodes), Open: !p.State.Terminal()}
+	h := view.RunHead{RunID: p.RunID, Name: p.Name, Steps: len(p.Nodes), Open: !p.State.Terminal()}
+	h.State, _ = view.EndState(ctx, p.State, p.Fault)
 	h.Again = !h.Open && p.ConversationID != ""
 	if h.Open {
 		h.Since = p.Began

@@ -157,7 +157,8 @@ func partHref(run, artifact string) func(int) string {
 func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Block {
 	var d orchestrator.EndData
 	_ = json.Unmarshal(it.Data, &d)
-	st := view.TaskState(ctx, a2a.TaskState(d.State))
+	st, wanted := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
+	text := view.Tv(ctx, it.Text)
 	took := ""
 	if d.Took >= 1000 {
 		took = view.T(ctx, "after %s", view.Duration(time.Duration(d.Took)*time.Millisecond))
@@ -167,6 +168,8 @@ func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Bloc
 		retry = "/runs/" + url.PathEscape(it.RunID) + "/retry"
 	}
 	switch {
+	case d.Fault != nil && wanted:
+		text = view.Tv(ctx, d.Fault.What)
 	case d.Fault != nil:
 		f := view.FaultOf(ctx, d.Fault, retry)
 		f.Title = st.Word
@@ -178,5 +181,5 @@ func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Bloc
 	case d.State == string(a2a.TaskStateCompleted):
 		retry = ""
 	}
-	return []view.Block{{Kind: view.BlockState, State: &st, Took: took, Text: it.Text, Retry: retry}}
+	return []view.Block{{Kind: view.BlockState, State: &st, Took: took, Text: text, Retry: retry}}
 }

@@ -22,6 +22,12 @@ type Challenge struct {
 	Location string `json:"location,omitempty"` // ApiKey: header, query or cookie
 }
 
+// Kinds of what a person did to a step of a plan, which may have failed by it.
+const (
+	FaultDeclined = "declined" // said no to it
+	FaultStopped  = "stopped"
+)
+
 func (f *Fault) Error() string { return f.What }
 
 // Where says on whose side a failure lies.

@@ -64,6 +64,7 @@ func Samples() []Sample {
 		{"pdf", message(view.Block{Kind: view.BlockPDF, Name: "report.pdf", Detail: "PDF, 210 KB", Href: "/runs/r1/artifacts/a/0"})},
 		{"gap", message(view.Block{Kind: view.BlockGap, Text: "The connection was lost here. What the agent said meanwhile could not be had again."})},
 		{"receipt", message(view.Block{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &view.State{Class: "is-done", Icon: "s-done", Word: "You answered"}, Answer: "Compute Module 4", Prompt: "<p>Which board is closest to the fleet?</p>"}})},
+		{"said-no", message(view.Block{Kind: view.BlockState, State: &view.State{Class: "is-stop", Icon: "s-stop", Word: "You said no"}, Took: "after 1:02", Text: "Step publish was declined.", Retry: "/runs/r1/retry"})},
 		{"stopped", message(view.Block{Kind: view.BlockState, State: state(a2a.TaskStateCanceled), Took: "after 0:42", Retry: "/runs/r1/retry"})},
 		{"queue", view.QueueList([]view.Waiting{{Text: "And then compare the licences", To: "Quill", Href: "/c/c1/queue/m1"}, {Text: "Make a table of it", Href: "/c/c1/queue/m2"}})},
 		{"toast", view.ToastBox(&view.Toast{Text: "“Edge log store” is deleted.", Undo: "/c/c1/undelete"})},

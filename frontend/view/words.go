@@ -45,6 +45,22 @@ func TaskState(ctx context.Context, s a2a.TaskState) State {
 	return State{"is-wait", "s-wait", raw, raw}
 }
 
+// EndState is how a run stands, and whether that is what its person wanted, who said no to it or stopped it: no failure,
+// although the run may have failed by it.
+func EndState(ctx context.Context, s a2a.TaskState, f *orchestrator.Fault) (_ State, wanted bool) {
+	st := TaskState(ctx, s)
+	if f == nil {
+		return st, s == a2a.TaskStateCanceled
+	}
+	switch f.Kind {
+	case orchestrator.FaultDeclined:
+		return State{"is-stop", "s-stop", T(ctx, "You said no"), string(s)}, true
+	case orchestrator.FaultStopped:
+		return State{"is-stop", "s-stop", T(ctx, "Stopped"), string(s)}, true
+	}
+	return st, s == a2a.TaskStateCanceled
+}
+
 // ChatState returns what the list shows beside a chat; ok is false when that is nothing.
 func ChatState(ctx context.Context, s orchestrator.ConversationState) (_ State, ok bool) {
 	switch s {

@@ -109,7 +109,7 @@ func (f *Flow) steered(b *Steered) {
 		}
 	case !b.Again && f.Stoppable(st) && b.Round == st.Round:
 		f.failNode(n, st, &orchestrator.Fault{
-			Kind: "stopped", Where: orchestrator.WhereUs, What: "Step " + n.ID + " was stopped.", Do: "Try it again, or run the plan again.",
+			Kind: orchestrator.FaultStopped, Where: orchestrator.WhereUs, What: "Step " + n.ID + " was stopped.", Do: "Try it again, or run the plan again.",
 		})
 	}
 }
@@ -324,7 +324,7 @@ func (f *Flow) answered(b *Answered) {
 	}
 	switch {
 	case b.State == orchestrator.AskDeclined:
-		f.failNode(n, st, &orchestrator.Fault{Kind: "declined", Where: orchestrator.WhereUs, What: "Step " + n.ID + " was declined."})
+		f.failNode(n, st, &orchestrator.Fault{Kind: orchestrator.FaultDeclined, Where: orchestrator.WhereUs, What: "Step " + n.ID + " was declined."})
 	case b.State != orchestrator.AskAnswered:
 	case ask.Kind == orchestrator.AskApproval:
 		if st.Agreed = true; n.Kind == NodeAsk {
