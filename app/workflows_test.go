@@ -125,7 +125,7 @@ func TestWorkflowIsSkill(t *testing.T) {
 	if got := r.result(t, "task.status.state"); got != "TASK_STATE_INPUT_REQUIRED" {
 		t.Fatalf("missing: %s", r.body)
 	}
-	if s := string(r.body); !strings.Contains(s, `"required":["who"]`) || !strings.Contains(s, "Greetings needs: who.") {
+	if s := string(r.body); !strings.Contains(s, `"required":["who"]`) || !strings.Contains(s, "Greetings still needs: who.") {
 		t.Errorf("what is asked: %s", s)
 	}
 	id := r.result(t, "task.id")

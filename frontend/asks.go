@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,12 @@ import (
 
 // askView puts an ask into words: the question itself is the title where it is short.
 func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
-	v := view.Ask{ID: a.ID, Kind: a.Kind, Speaker: s.speaker(ctx, a.AgentID), Choices: a.Choices, Opened: a.Opened}
+	v := view.Ask{ID: a.ID, Kind: a.Kind, Speaker: s.speaker(ctx, a.AgentID), Choices: slices.Clone(a.Choices), Opened: a.Opened}
+	for i := range v.Choices {
+		v.Choices[i].Label = view.Tv(ctx, v.Choices[i].Label)
+	}
 	v.Goes = s.host(ctx, a.AgentID)
-	prompt := strings.TrimSpace(a.Prompt)
+	prompt := view.Tv(ctx, strings.TrimSpace(a.Prompt))
 	switch a.Kind {
 	case orchestrator.AskSignIn:
 		v.Title = view.T(ctx, "Sign in so that %s can go on", v.Speaker.Name)

@@ -181,13 +181,13 @@ func (s *Site) workflowOptions(ctx context.Context, q string) ([]view.Option, er
 	}
 	var out []view.Option
 	for _, f := range ws {
-		spans := matching(f.ID, q)
-		if spans == nil && matching(f.Name, q) != nil {
-			spans = named(f.ID)
+		spans := matching(f.Name, q)
+		if spans == nil && matching(f.ID, q) != nil {
+			spans = named(f.Name)
 		}
 		if spans != nil && len(out) < paletteRows {
 			out = append(out, view.Option{
-				Name: spans, Icon: "i-flow", Detail: f.Description, Href: "/?text=" + url.QueryEscape("/"+f.ID+" "), Insert: "/" + f.ID + " ",
+				Name: spans, Icon: "i-flow", Detail: f.Description, Short: "/" + f.ID, Href: "/?text=" + url.QueryEscape("/"+f.ID+" "), Insert: "/" + f.ID + " ",
 			})
 		}
 	}

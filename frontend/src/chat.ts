@@ -16,6 +16,8 @@ export function chat(): void {
 	});
 	document.addEventListener("keydown", (e) => {
 		const box = e.target as HTMLTextAreaElement;
+		const edits = document.querySelector<HTMLAnchorElement>(".anew a");
+		if (e.key === "Escape" && !e.defaultPrevented && !e.isComposing && edits && (box.id === "say" || box === document.body)) return edits.click();
 		if (e.key !== "ArrowUp" || box.id !== "say" || box.value || e.isComposing) return;
 		const mine = all<HTMLAnchorElement>("#items .mine a[href*='edit=']").pop();
 		if (mine) { e.preventDefault(); location.assign(mine.href); }

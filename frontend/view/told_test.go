@@ -24,7 +24,7 @@ var packagesBelow = []string{
 
 // tells are the fields that hold sentences for people, some only in one type.
 var tells = map[string]bool{
-	"What": true, "Do": true, "Reason": true, "Advice": true, "Detail": true, "Why": true, "Help": true,
+	"What": true, "Do": true, "Reason": true, "Advice": true, "Detail": true, "Why": true, "Help": true, "Prompt": true,
 	".Label":        true, // of menus
 	"TestStep.Name": true, "CardHunk.Title": true,
 }
@@ -33,7 +33,7 @@ var tells = map[string]bool{
 var (
 	gives = map[string]bool{
 		"../../app/vault String": true, "../../orchestrator/workflow hint": true, "../../orchestrator/workflow didYouMean": true,
-		"../../orchestrator/workflow kindOf": true,
+		"../../orchestrator/workflow kindOf": true, "../../orchestrator/workflow wanting": true,
 	}
 	lists = map[string]bool{"Notes": true, "notes": true, "note": true}
 )

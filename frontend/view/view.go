@@ -261,6 +261,7 @@ type OptionGroup struct {
 // Option is one of them. It opens an address, presses a button of the page, or is put into the composer.
 type Option struct {
 	Name     []orchestrator.Span
+	Short    string // what is typed for it
 	Detail   string
 	Icon     string
 	Flag     *Flag

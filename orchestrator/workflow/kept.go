@@ -89,7 +89,7 @@ func (w *Workflow) Asking(id string, given map[string]json.RawMessage, missing [
 	}
 	steps := []object{
 		{"id": "inputs", "name": "Ask what it needs", "ask": object{
-			"prompt": w.Name + " needs: " + strings.Join(what, ", ") + ".",
+			"prompt": wanting(w.Name, strings.Join(what, ", ")),
 			"schema": object{"type": "object", "title": w.Name, "properties": properties, "required": missing, "additionalProperties": false},
 		}},
 		{"id": "run", "name": w.Name, "needs": "inputs", "use": id, "with": with},
@@ -255,3 +255,6 @@ func Fits(schema, value json.RawMessage) error {
 	walk(invalid)
 	return errors.New(strings.Join(leaves, ", "))
 }
+
+// wanting is the question for the inputs that a workflow was not given.
+func wanting(name, what string) string { return name + " still needs: " + what + "." }

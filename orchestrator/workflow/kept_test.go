@@ -83,7 +83,7 @@ func TestAsking(t *testing.T) {
 	if !slices.Equal(schema.Required, []string{"people"}) || len(schema.Properties) != 1 {
 		t.Errorf("the form asks for %v of %v", schema.Required, schema.Properties)
 	}
-	if got := a.Steps[0].Ask.Prompt.Src; got != "Keep needs: people (Who is told)." {
+	if got := a.Steps[0].Ask.Prompt.Src; got != "Keep still needs: people (Who is told)." {
 		t.Errorf("prompt %q", got)
 	}
 	spec := func(i int) json.RawMessage {
