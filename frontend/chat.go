@@ -167,7 +167,8 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 	if c.To != "" && c.To != orchestrator.Auto {
 		v.To = s.people.link(ctx, c.To).Name
 	}
-	v.Flags = s.flags(ctx, items)
+	flags := spoken(nil, items)
+	v.Flags = s.links(ctx, flags)
 	if err := s.chatPanel(ctx, &p, &v, items, r.FormValue("run")); err != nil {
 		return err
 	}
@@ -197,6 +198,7 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			v.Items += tr.items(ctx, more)
+			v.Flags = s.links(ctx, spoken(flags, more))
 			p.Live.Last = tr.last
 		}
 	}
@@ -212,17 +214,29 @@ func (s *Site) around(ctx context.Context, conversation string, at int64) (int64
 	return at + pageItems/2, nil
 }
 
-// flags are those of the agents that speak in items, in order.
-func (s *Site) flags(ctx context.Context, items []*orchestrator.Item) []view.Flag {
-	var fs []view.Flag
-	seen := map[string]bool{"": true}
+// maxFlags is how many agents are named beside the title of a chat.
+const maxFlags = 6
+
+// spoken adds to agents, in order, those that speak in items; Parley, which speaks everywhere, is none of them.
+func spoken(agents []string, items []*orchestrator.Item) []string {
 	for _, it := range items {
-		if !seen[it.AgentID] && len(fs) < 6 {
-			seen[it.AgentID] = true
-			fs = append(fs, s.people.link(ctx, it.AgentID).Flag)
+		switch it.AgentID {
+		case "", orchestrator.Auto, orchestrator.OwnAgent:
+			continue
+		}
+		if len(agents) < maxFlags && !slices.Contains(agents, it.AgentID) {
+			agents = append(agents, it.AgentID)
 		}
 	}
-	return fs
+	return agents
+}
+
+func (s *Site) links(ctx context.Context, agents []string) []view.AgentLink {
+	ls := make([]view.AgentLink, len(agents))
+	for i, a := range agents {
+		ls[i] = s.people.link(ctx, a)
+	}
+	return ls
 }
 
 // say takes what the person says. It is stored when this answers.

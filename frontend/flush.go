@@ -73,6 +73,10 @@ func (r *room) titled(ctx context.Context) []op {
 	return []op{{"r", "title", draw(ctx, view.Title(r.title))}, {"r", "delete-chat-what", draw(ctx, view.DeleteWords(r.title))}}
 }
 
+func (r *room) flags(ctx context.Context) op {
+	return op{"r", "flags", draw(ctx, view.ChatFlags(r.site.links(ctx, r.spoken)))}
+}
+
 func (r *room) flushMeta(ctx context.Context, ops []op) []op {
 	c, err := r.site.store.Conversation(ctx, r.conv)
 	if errors.Is(err, orchestrator.ErrNotFound) {
@@ -112,6 +116,10 @@ func (r *room) flushItems(ctx context.Context, ops []op) []op {
 		if p := r.settle(it); p != nil && p.placed {
 			ops = append(ops, op{"x", p.id})
 		}
+	}
+	if now := spoken(r.spoken, items); len(now) > len(r.spoken) {
+		r.spoken = now
+		ops = append(ops, r.flags(ctx))
 	}
 	return append(ops, op{"a", "items", r.tr.items(ctx, items)})
 }
@@ -411,7 +419,7 @@ func (r *room) catchUp(last int64) (*frame, error) {
 		}
 	}
 	pulse, _ := r.pulses(ctx)
-	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"i", "queue", r.queued})
+	f.Ops = append(f.Ops, op{"i", "open", b.String()}, op{"i", "pulse", pulse}, op{"i", "queue", r.queued}, r.flags(ctx))
 	f.Ops = append(f.Ops, r.titled(ctx)...)
 	return f, nil
 }

@@ -193,6 +193,29 @@ func TestStopping(t *testing.T) {
 	same(t, w, "/c/c1", a)
 }
 
+// TestFlags: who speaks in a chat flies a flag beside its title as soon as it does, under its name; Parley flies none.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "go"}, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "First."},
+		&orchestrator.Item{Kind: orchestrator.ItemEnd, AgentID: orchestrator.OwnAgent, Data: []byte(`{"state":"TASK_STATE_CANCELED"}`)})
+	flags := func(html string) string {
+		_, html, _ = strings.Cut(html, `id="flags"`)
+		html, _, _ = strings.Cut(html, `class="push"`)
+		return html
+	}
+	a := w.open("/c/c1")
+	body := flags(w.get("/c/c1").want(t, 200).body)
+	if has(t, body, `title="Atlas Research"`); strings.Count(body, "title=") != 1 {
+		t.Errorf("flags: %s", body)
+	}
+	w.begin("c1", "r1", "more")
+	w.end("c1", "r1", a2a.TaskStateCompleted, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "quill", Text: "Second."})
+	a.until("Second.")
+	has(t, flags(w.get("/c/c1").want(t, 200).body), `title="Atlas Research"`, `title="Quill"`)
+	same(t, w, "/c/c1", a)
+}
+
 func TestArtifactIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

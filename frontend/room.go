@@ -43,6 +43,7 @@ type room struct {
 	id        func() string
 	tr        transcript
 	title     string
+	spoken    []string // the agents whose flags are beside it
 	pinned    bool
 	queued    string // HTML of what waits to be said
 	itemDirty bool
@@ -206,6 +207,7 @@ func (r *room) load(ctx context.Context) (head int64, err error) {
 		r.settle(it)
 	}
 	r.tr.items(ctx, items)
+	r.spoken = spoken(nil, items)
 	r.flush(ctx)
 	return head, nil
 }

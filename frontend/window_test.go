@@ -178,7 +178,7 @@ func (v *window) shows() string {
 func picture(doc *html.Node) string {
 	var b strings.Builder
 	day := ""
-	for _, id := range []string{"title", "items", "open", "pulse"} {
+	for _, id := range []string{"title", "flags", "items", "open", "pulse"} {
 		n := byID(doc, id)
 		if n == nil {
 			continue
