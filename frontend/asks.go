@@ -24,6 +24,9 @@ func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
 	case orchestrator.AskSignIn:
 		v.Title = view.T(ctx, "Sign in so that %s can go on", v.Speaker.Name)
 		v.Goes = ""
+		if rest, ok := strings.CutPrefix(prompt, orchestrator.NotSignedIn); ok {
+			prompt = view.T(ctx, "The agent does not see yet that you have signed in.") + rest
+		}
 		for i, l := range a.Links {
 			host, ok := safe(l.URL)
 			if !ok || host == "" {

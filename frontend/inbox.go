@@ -172,8 +172,8 @@ func (s *Site) chatTitle(ctx context.Context, id string) (title, href string) {
 func (s *Site) inboxItem(ctx context.Context, a *orchestrator.Ask) view.InboxItem {
 	v := view.InboxItem{ID: a.ID, Kind: a.Kind, Speaker: s.speaker(ctx, a.AgentID), At: a.Opened, Title: s.askTitle(ctx, a)}
 	if a.State != orchestrator.AskOpen {
-		st := view.AskState(ctx, a.State)
-		v.State, v.At, v.Answer = &st, a.Closed.In(s.now().Location()), s.askAnswer(a)
+		st, answer := view.AskClosed(ctx, a.State, s.askAnswer(a))
+		v.State, v.At, v.Answer = &st, a.Closed.In(s.now().Location()), answer
 	}
 	return v
 }
@@ -256,8 +256,8 @@ func (s *Site) askDetail(ctx context.Context, a *orchestrator.Ask) (view.AskDeta
 			d.Card.Through = s.people.link(ctx, run.To).Name
 		}
 	} else {
-		st := view.AskState(ctx, a.State)
-		d.Receipt = &view.Receipt{State: &st, Answer: s.askAnswer(a), Prompt: s.md.HTML(view.Tv(ctx, a.Prompt))}
+		st, answer := view.AskClosed(ctx, a.State, s.askAnswer(a))
+		d.Receipt = &view.Receipt{State: &st, Answer: answer, Prompt: s.md.HTML(view.Tv(ctx, a.Prompt))}
 		d.Closed = a.Closed.In(s.now().Location())
 	}
 	if a.ConversationID != "" {

@@ -300,6 +300,24 @@ func TestSignInLinks(t *testing.T) {
 	w.get("/asks/q/links/5").want(t, 404)
 }
 
+// A sign-in that was said too early is asked for again, with the way in; one that was done is not called unneeded.
+func TestSignInWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ask := func(id string, state orchestrator.AskState, answer string) *orchestrator.Ask {
+		return &orchestrator.Ask{
+			ID: id, AgentID: "atlas", Principal: orchestrator.LocalPrincipal, Kind: orchestrator.AskSignIn, State: state, Answer: json.RawMessage(answer),
+			Prompt: orchestrator.NotSignedIn + "\n\nThe door is locked.", Links: []orchestrator.Link{{URL: "https://id.atlas.example/"}}, Opened: clock, Closed: clock,
+		}
+	}
+	w.write(&orchestrator.Batch{Asks: []*orchestrator.Ask{
+		ask("early", orchestrator.AskOpen, ""), ask("done", orchestrator.AskGone, `"`+orchestrator.SignedIn+`"`), ask("moot", orchestrator.AskGone, ""),
+	}})
+	w.get("/inbox?ask=early").want(t, 200, "does not see yet that you have signed in", "The door is locked.", "Open sign-in page")
+	w.get("/inbox?show=answered&ask=done").want(t, 200, "You signed in")
+	w.get("/inbox?show=answered&ask=moot").want(t, 200, "No longer needed")
+}
+
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	now := clock

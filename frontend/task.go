@@ -308,7 +308,8 @@ func (l *ledger) add(ctx context.Context, s *Site, e *orchestrator.Event) {
 		l.said = line.Text
 	case orchestrator.EventAnswered:
 		line.Icon, line.Kind = "s-done", "is-done"
-		line.What, line.Text = view.AskState(ctx, orchestrator.AskState(body.State)).Word, s.md.HTML(body.Shown)
+		closed, answer := view.AskClosed(ctx, orchestrator.AskState(body.State), body.Shown)
+		line.What, line.Text = closed.Word, s.md.HTML(answer)
 	case orchestrator.EventStopping:
 		line.Icon, line.What = "s-stop", view.T(ctx, "Somebody asked to stop")
 	case orchestrator.EventGap:

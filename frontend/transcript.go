@@ -83,8 +83,8 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(it.Data, &d)
-		st := view.AskState(ctx, d.State)
-		m.Blocks = []view.Block{{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &st, Answer: d.Answer, Prompt: s.md.HTML(view.Tv(ctx, d.Prompt))}}}
+		st, answer := view.AskClosed(ctx, d.State, d.Answer)
+		m.Blocks = []view.Block{{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &st, Answer: answer, Prompt: s.md.HTML(view.Tv(ctx, d.Prompt))}}}
 	case orchestrator.ItemEnd:
 		m.Blocks = s.endBlocks(ctx, it)
 		if m.Step != nil {

@@ -114,6 +114,14 @@ const (
 	AskGone     AskState = "gone" // the agent went on by itself, or the run ended
 )
 
+// What is said of a sign-in.
+const (
+	// SignedIn is the answer of one that is gone because the agent went on: the person signed in at the agent's own page.
+	SignedIn = "Signed in."
+	// NotSignedIn opens the prompt of one that the agent wants again, without saying where, after a person had signed in.
+	NotSignedIn = "The agent does not see yet that you have signed in."
+)
+
 // Choice is one button of an ask.
 type Choice struct {
 	ID     string `json:"id"`

@@ -87,6 +87,14 @@ func AskState(ctx context.Context, s orchestrator.AskState) State {
 	return State{"is-ask", "s-ask", T(ctx, "Needs your answer"), ""}
 }
 
+// AskClosed is AskState of a closed ask with the answer it has, and what of the answer is worth showing beside it.
+func AskClosed(ctx context.Context, s orchestrator.AskState, answer string) (State, string) {
+	if s == orchestrator.AskGone && answer == orchestrator.SignedIn {
+		return State{"is-done", "s-done", T(ctx, "You signed in"), ""}, ""
+	}
+	return AskState(ctx, s), answer
+}
+
 // Stopping is shown from the person's Stop until the agent says what became of it.
 func Stopping(ctx context.Context) State { return State{"is-stop", "s-stop", T(ctx, "Stopping"), ""} }
 

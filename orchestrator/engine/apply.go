@@ -129,6 +129,9 @@ func (s *State) answered(b *Answered) {
 	default:
 		st.again()
 		st.Turn, st.Attempt, st.Repeat = st.Turn+1, 1, 0
+		if ask.Kind == orchestrator.AskSignIn {
+			s.SignIn = ask.ID
+		}
 	}
 }
 

@@ -46,7 +46,8 @@ type State struct {
 	Planning int                 `json:"planning,omitempty"` // times a plan was asked for
 	Chosen   string              `json:"chosen,omitempty"`   // the agent that was picked when the planner offered several
 	Steps    []Step              `json:"steps,omitempty"`
-	Asks     []Ask               `json:"asks,omitempty"` // the open ones
+	Asks     []Ask               `json:"asks,omitempty"`   // the open ones
+	SignIn   string              `json:"signIn,omitempty"` // the id of the last sign-in that somebody answered
 	Calls    []Call              `json:"calls,omitempty"`
 	Stops    int                 `json:"stops,omitempty"` // times somebody asked to stop
 	Stopping bool                `json:"stopping,omitempty"`
@@ -183,7 +184,11 @@ func (s *State) Before(r *Report) []Body {
 		case own, kindOf(r.State) == a.Kind:
 			continue
 		}
-		bodies = append(bodies, &Answered{Ask: a.ID, State: orchestrator.AskGone})
+		gone := &Answered{Ask: a.ID, State: orchestrator.AskGone}
+		if a.Kind == orchestrator.AskSignIn && (!r.Ends() || r.Message || r.State == a2a.TaskStateCompleted) {
+			gone.Shown = orchestrator.SignedIn // past us, where the agent sent the person: it would not go on without
+		}
+		bodies = append(bodies, gone)
 	}
 	return bodies
 }

@@ -136,13 +136,13 @@ func (c *change) say(state a2a.TaskState, parts ...a2a.Part) {
 }
 
 // settle carries out what follows without waiting for anybody: asks are opened, the run is ended.
-func (c *change) settle() {
+func (c *change) settle(ctx context.Context) {
 	for again := true; again; {
 		again = false
 		for _, cmd := range c.r.state.Next() {
 			switch cmd := cmd.(type) {
 			case *engine.Open:
-				c.open(cmd)
+				c.open(ctx, cmd)
 				again = true
 			case *engine.Finish:
 				c.finish(cmd)
@@ -326,7 +326,7 @@ func (r *run) enqueue(b *orchestrator.Batch, done func([]*a2a.Entry, error)) {
 }
 
 // open opens an ask: what the interrupted task's status asks for, or whether to send again.
-func (c *change) open(cmd *engine.Open) {
+func (c *change) open(ctx context.Context, cmd *engine.Open) {
 	var a *engine.Asked
 	if cmd.Kind == orchestrator.AskResend {
 		a = &engine.Asked{
@@ -338,7 +338,11 @@ func (c *change) open(cmd *engine.Open) {
 			},
 		}
 	} else {
-		a = steps.AskOf(cmd.Kind, &c.r.status)
+		var before *orchestrator.Ask
+		if id := c.r.state.SignIn; id != "" && cmd.Kind == orchestrator.AskSignIn {
+			before, _ = c.r.d.store.Ask(ctx, id) // without it the ask says what the agent says
+		}
+		a = steps.AskOf(cmd.Kind, &c.r.status, before)
 	}
 	a.Ask, a.Step, a.Agent = newID(), cmd.Step, cmd.Agent
 	c.ask(a)

@@ -19,7 +19,7 @@ func (r *run) proceed(ctx context.Context, c *change) error {
 	if r.flow != nil {
 		return r.advance(ctx, c)
 	}
-	c.settle()
+	c.settle(ctx)
 	if len(c.batch.Events) > 0 {
 		if err := c.write(ctx); err != nil {
 			return err
@@ -442,7 +442,7 @@ func (r *run) take(ctx context.Context, sent *engine.Send, e a2a.Event) bool {
 	default:
 		c.tell(e)
 	}
-	c.settle()
+	c.settle(ctx)
 	if r.state.Ended && r.parent != "" && c.joined() {
 		return false
 	}

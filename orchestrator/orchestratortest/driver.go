@@ -58,6 +58,7 @@ func RunDriver(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"SignIn", driverSignIn},
 		{"SignInPolled", driverSignInPolled},
 		{"SignInSaid", driverSignInSaid},
+		{"SignInTooEarly", driverSignInTooEarly},
 		{"DoubleAnswer", driverDoubleAnswer},
 		{"Stop", driverStop},
 		{"StopRefused", driverStopRefused},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -176,6 +177,8 @@ func driverSignIn(w *world) {
 	w.reaches(run.ID, a2a.TaskStateCompleted)
 	if got, err := w.store.Ask(w.ctx, ask.ID); err != nil || got.State != orchestrator.AskGone {
 		w.Errorf("the ask is %+v, %v", got, err)
+	} else if string(got.Answer) != `"`+orchestrator.SignedIn+`"` {
+		w.Errorf("the receipt says %s", got.Answer)
 	}
 	if err := w.driver.Answer(w.ctx, ask.ID, &orchestrator.Answer{}); err == nil {
 		w.Error("an ask that is gone was answered")
@@ -207,6 +210,39 @@ func driverSignInSaid(w *world) {
 	if m := agent.Sent()[1].Message; m.TaskID != "vault-task-1" || a2a.Text(m.Parts) != "I have signed in." {
 		w.Errorf("the agent was told %+v", m)
 	}
+	w.fold(run.ID)
+}
+
+// A sign-in that the agent does not see yet is asked for again with the way in, however often, also after a restart.
+func driverSignInTooEarly(w *world) {
+	var turns atomic.Int32
+	w.add("vault", func(x *Turn) {
+		switch turns.Add(1) {
+		case 1:
+			x.Status(a2a.TaskStateAuthRequired, a2a.TextPart("Sign in at https://login.example.com/start."))
+		case 2, 3:
+			x.Status(a2a.TaskStateAuthRequired)
+		case 4:
+			x.Status(a2a.TaskStateRejected)
+		}
+	})
+	run := w.say("", "vault", "open")
+	first := w.ask(run.ID)
+	for range 2 {
+		w.must(w.driver.Answer(w.ctx, w.ask(run.ID).ID, &orchestrator.Answer{}))
+		again := w.ask(run.ID)
+		if diff := cmp.Diff(first.Links, again.Links); diff != "" {
+			w.Errorf("the links of the new question (-want +got):\n%s", diff)
+		}
+		if want := orchestrator.NotSignedIn + "\n\n" + first.Prompt; again.Prompt != want {
+			w.Errorf("it says %q, not %q", again.Prompt, want)
+		}
+		w.crash()
+		w.start()
+	}
+	last := w.ask(run.ID)
+	w.must(w.driver.Answer(w.ctx, last.ID, &orchestrator.Answer{}))
+	w.reaches(run.ID, a2a.TaskStateRejected)
 	w.fold(run.ID)
 }
 

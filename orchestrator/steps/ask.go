@@ -13,8 +13,9 @@ import (
 )
 
 // AskOf reads what an interrupted task asks for out of its status: the words, the schema of the wanted data, choices,
-// and, for a sign-in, the addresses to go to. The caller gives the ask its id, step and agent.
-func AskOf(kind orchestrator.AskKind, s *a2a.TaskStatus) *engine.Asked {
+// and, for a sign-in, the addresses to go to. An agent that wants the sign-in again which was answered before, and does not
+// say where, wants it at the same place; before is nil where there was none. The caller gives the ask its id, step and agent.
+func AskOf(kind orchestrator.AskKind, s *a2a.TaskStatus, before *orchestrator.Ask) *engine.Asked {
 	a := &engine.Asked{AskKind: kind}
 	var schemes []string
 	if s.Message != nil {
@@ -34,6 +35,13 @@ func AskOf(kind orchestrator.AskKind, s *a2a.TaskStatus) *engine.Asked {
 				schemes = append(schemes, readAskData(a, p.Data)...)
 			}
 		}
+	}
+	if kind == orchestrator.AskSignIn && len(a.Links) == 0 && before != nil && len(before.Links) > 0 {
+		a.Links = before.Links
+		if a.Prompt == "" {
+			a.Prompt = strings.TrimSpace(strings.TrimPrefix(before.Prompt, orchestrator.NotSignedIn))
+		}
+		a.Prompt = strings.TrimSpace(orchestrator.NotSignedIn + "\n\n" + a.Prompt)
 	}
 	if a.Prompt == "" {
 		switch {

@@ -72,10 +72,38 @@ func TestAskOf(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.want.AskKind = tt.kind
-			if diff := cmp.Diff(&tt.want, steps.AskOf(tt.kind, tt.status)); diff != "" {
+			if diff := cmp.Diff(&tt.want, steps.AskOf(tt.kind, tt.status, nil)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A sign-in that is wanted again keeps the way in, unless the agent names another.
+func TestAskOfSignInAgain(t *testing.T) {
+	t.Parallel()
+	links := []orchestrator.Link{link("the desk", "https://a.com/x")}
+	before := &orchestrator.Ask{Prompt: "Go to [the desk](https://a.com/x).", Links: links}
+	again := orchestrator.NotSignedIn + "\n\n" + before.Prompt
+	for _, tt := range []struct {
+		name   string
+		status *a2a.TaskStatus
+		before *orchestrator.Ask
+		want   engine.Asked
+	}{
+		{"without a word", &a2a.TaskStatus{}, before, engine.Asked{Prompt: again, Links: links}},
+		{"a third time", &a2a.TaskStatus{}, &orchestrator.Ask{Prompt: again, Links: links}, engine.Asked{Prompt: again, Links: links}},
+		{"in words", status(a2a.TextPart("Not yet.")), before, engine.Asked{Prompt: orchestrator.NotSignedIn + "\n\nNot yet.", Links: links}},
+		{"elsewhere", status(a2a.TextPart("Go to https://b.com.")), before, engine.Asked{Prompt: "Go to https://b.com.", Links: []orchestrator.Link{link("b.com", "https://b.com")}}},
+		{"where no way in was given", &a2a.TaskStatus{}, &orchestrator.Ask{Prompt: "Sign in."}, engine.Asked{Prompt: "The agent needs you to sign in."}},
+	} {
+		tt.want.AskKind = orchestrator.AskSignIn
+		if diff := cmp.Diff(&tt.want, steps.AskOf(orchestrator.AskSignIn, tt.status, tt.before)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if got := steps.AskOf(orchestrator.AskInput, &a2a.TaskStatus{}, before); got.Links != nil {
+		t.Errorf("a question that is no sign-in has links: %+v", got)
 	}
 }
 
@@ -85,11 +113,11 @@ func TestAskOfIsBounded(t *testing.T) {
 	for i := range 50 {
 		text += " https://a.com/" + strings.Repeat("x", i+1)
 	}
-	if n := len(steps.AskOf(orchestrator.AskSignIn, status(a2a.TextPart(text))).Links); n != 8 {
+	if n := len(steps.AskOf(orchestrator.AskSignIn, status(a2a.TextPart(text)), nil).Links); n != 8 {
 		t.Errorf("%d links", n)
 	}
 	deep := strings.Repeat(`{"a":`, 60) + `"https://a.com/"` + strings.Repeat("}", 60)
-	if n := len(steps.AskOf(orchestrator.AskSignIn, status(data(deep))).Links); n != 0 {
+	if n := len(steps.AskOf(orchestrator.AskSignIn, status(data(deep)), nil).Links); n != 0 {
 		t.Errorf("%d links from the deep", n)
 	}
 }
@@ -100,7 +128,7 @@ func FuzzAskOf(f *testing.F) {
 	f.Add("", `[]`)
 	f.Fuzz(func(t *testing.T, words, json string) {
 		for _, kind := range []orchestrator.AskKind{orchestrator.AskInput, orchestrator.AskSignIn} {
-			a := steps.AskOf(kind, status(a2a.TextPart(words), data(json)))
+			a := steps.AskOf(kind, status(a2a.TextPart(words), data(json)), nil)
 			if a.Prompt == "" || a.AskKind != kind {
 				t.Errorf("%+v", a)
 			}
