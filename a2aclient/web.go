@@ -137,6 +137,11 @@ func (w *web) send(ctx context.Context, q *request, method string, u *url.URL, b
 			h["X-A2a-Extensions"] = w.c.extensions
 		}
 	}
+	if !q.acts() {
+		// A connection may end in the moment in which it is used again. What only tells something is then sent once more by
+		// net/http, over another: this says that it may be, and is not itself sent (see http.Transport).
+		h["Idempotency-Key"] = nil
+	}
 	if q.lastEvent != "" {
 		h["Last-Event-Id"] = []string{q.lastEvent}
 	}

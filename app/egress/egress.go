@@ -155,6 +155,10 @@ func (e *Egress) Close() {
 	e.public.CloseIdleConnections()
 }
 
+// idleConn is how long a connection is kept that nobody uses: less than the minute, or the 75 s, after which servers close
+// theirs (guard's among them), so that a call that must not be made twice hardly ever meets a connection that just ended.
+const idleConn = 45 * time.Second
+
 // transport returns a transport whose every connection is judged by rule.
 func (e *Egress) transport(headerTime time.Duration, r rule) *http.Transport {
 	config := e.o.tls.Clone()
@@ -171,7 +175,7 @@ func (e *Egress) transport(headerTime time.Duration, r rule) *http.Transport {
 		TLSHandshakeTimeout:    e.o.TLSTime,
 		ResponseHeaderTimeout:  headerTime,
 		MaxResponseHeaderBytes: int64(e.o.Header),
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleConn,
 		MaxIdleConnsPerHost:    e.o.IdlePerHost,
 		ReadBufferSize:         2 << 10, // both stay for as long as the connection, also while it is silent:
 		WriteBufferSize:        2 << 10, // enough for a few events, or a request with a usual message

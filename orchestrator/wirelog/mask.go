@@ -44,6 +44,9 @@ func maskHeader(h map[string][]string) []byte {
 	}
 	shown := make(map[string][]string, len(h))
 	for name, values := range h {
+		if len(values) == 0 { // it is not sent
+			continue
+		}
 		if !plainHeaders[strings.ToLower(name)] || secretName(name) {
 			values = []string{masked}
 		}
