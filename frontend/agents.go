@@ -72,7 +72,7 @@ func (s *Site) agentList(w http.ResponseWriter, r *http.Request, d *view.AgentDe
 	}
 	var rows []view.AgentRow
 	for _, a := range as {
-		rows = append(rows, view.AgentRow{Link: agentLink(a), State: view.AgentState(ctx, a), Detail: rowDetail(ctx, a), Local: a.Local})
+		rows = append(rows, view.AgentRow{Link: linkAmong(a, as), State: view.AgentState(ctx, a), Detail: rowDetail(ctx, a), Local: a.Local})
 	}
 	title := view.T(ctx, "Agents")
 	if d != nil {

@@ -99,7 +99,7 @@ func (s *Site) composer(ctx context.Context, conversation, to string, agents []*
 	v := view.Composer{Conversation: conversation, To: to, MessageID: newID(), MaxFile: maxFile, MaxFiles: maxFiles, Sick: s.store.Healthy() != nil}
 	for _, a := range agents {
 		if a.Trust == orchestrator.TrustApproved {
-			l := view.Addressee{AgentLink: agentLink(a)}
+			l := view.Addressee{AgentLink: linkAmong(a, agents)}
 			if a.Card != nil {
 				l.Takes = strings.Join(a.Card.DefaultInputModes, ", ")
 			}

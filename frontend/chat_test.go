@@ -208,10 +208,15 @@ func TestBranchAndEdit(t *testing.T) {
 	if next := r.Header.Get("Location"); next == "/c/c2" {
 		t.Error("it went into the old chat")
 	} else {
-		w.get(next).want(t, 200, "One", "Two", "A branch of")
+		w.get(next).want(t, 200, "One", "Two", "A branch of", "Branch: ")
 	}
 	if n := len(w.who.said); n != 1 || w.who.said[0].Text != "Three, but better" || w.who.said[0].ConversationID == "c2" {
 		t.Errorf("said %+v", w.who.said)
+	}
+	// Said anew from its first words there is nothing above, and nothing says so.
+	r = w.post("/say", url.Values{"conversation": {"c2"}, "branch": {fmt.Sprint(items[0].ID)}, "text": {"One, but better"}}).want(t, 303)
+	if p := w.get(r.Header.Get("Location")).want(t, 200); strings.Contains(textOf(byID(p.doc, "items")), "A branch of") || strings.HasPrefix(textOf(byID(p.doc, "title")), "Branch") {
+		t.Error("a chat with nothing above says that it is a branch")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,7 +163,11 @@ func (d *directory) link(ctx context.Context, id string) view.AgentLink {
 	if err != nil {
 		return view.AgentLink{Name: id, Flag: view.FlagOf(id, hueOf(id))}
 	}
-	l = agentLink(a)
+	as, err := d.store.ListAgents(ctx)
+	if err != nil {
+		return agentLink(a)
+	}
+	l = linkAmong(a, as)
 	d.mu.Lock()
 	if d.known == nil {
 		d.known = map[string]view.AgentLink{}
@@ -184,6 +189,17 @@ func agentLink(a *orchestrator.Agent) view.AgentLink {
 		name = a.ID
 	}
 	return view.AgentLink{ID: a.ID, Name: name, Flag: view.FlagOf(name, a.Hue)}
+}
+
+// linkAmong is agentLink among others: where another has the same name the id stands beside it.
+func linkAmong(a *orchestrator.Agent, as []*orchestrator.Agent) view.AgentLink {
+	l := agentLink(a)
+	if slices.ContainsFunc(as, func(b *orchestrator.Agent) bool {
+		return b.ID != a.ID && b.Name == a.Name && b.Trust == orchestrator.TrustApproved
+	}) && l.Name != a.ID {
+		l.Name += " (" + a.ID + ")"
+	}
+	return l
 }
 
 // hueOf is a stable hue for an agent without one.

@@ -21,7 +21,7 @@ import (
 // maxImport is how large a file with a chat may be.
 const maxImport = 256 << 20
 
-// graft writes items as a new chat and returns its id. what is the last line of it, saying where it is from.
+// graft writes items as a new chat and returns its id. what is the last line of it, saying where it is from; "" for none.
 func (s *Site) graft(ctx context.Context, head exportHead, items []*exported, what string) (string, error) {
 	now := s.now()
 	c := &orchestrator.Conversation{ID: newID(), Title: head.Title, To: head.To, Created: now, Updated: now}
@@ -90,7 +90,9 @@ func (s *Site) graft(ctx context.Context, head exportHead, items []*exported, wh
 			RunID: t.ID, ConversationID: c.ID, Kind: orchestrator.EventTask, At: t.Status.Timestamp, JSON: a2a.MarshalEvent(t), Event: t,
 		})
 	}
-	b.Items = append(b.Items, &orchestrator.Item{ConversationID: c.ID, Kind: orchestrator.ItemGap, Text: what, At: now})
+	if what != "" {
+		b.Items = append(b.Items, &orchestrator.Item{ConversationID: c.ID, Kind: orchestrator.ItemGap, Text: what, At: now})
+	}
 	return c.ID, s.store.Write(ctx, b)
 }
 
@@ -127,7 +129,10 @@ func (s *Site) branch(ctx context.Context, conversation string, item int64, with
 		return "", orchestrator.ErrNotFound
 	}
 	what := view.T(ctx, "A branch of “%s” begins here. Agents do not know what is above.", titleOf(ctx, c))
-	return s.graft(ctx, exportHead{Title: titleOf(ctx, c), To: c.To}, items, what)
+	if len(items) == 0 { // its first words are said anew: they name it, and nothing is above
+		return s.graft(ctx, exportHead{To: c.To}, nil, "")
+	}
+	return s.graft(ctx, exportHead{Title: view.T(ctx, "Branch: %s", titleOf(ctx, c)), To: c.To}, items, what)
 }
 
 // importChat takes in a chat that was exported as JSON.

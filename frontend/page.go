@@ -296,7 +296,7 @@ func (s *Site) agents(ctx context.Context) ([]view.AgentLink, error) {
 	var links []view.AgentLink
 	for _, a := range as {
 		if a.Trust == orchestrator.TrustApproved {
-			links = append(links, agentLink(a))
+			links = append(links, linkAmong(a, as))
 		}
 	}
 	return links, nil

@@ -166,7 +166,7 @@ func (s *Site) agentOptions(ctx context.Context, q string) ([]view.Option, error
 		if spans != nil && len(out) < paletteRows {
 			out = append(out, view.Option{
 				Name: spans, Flag: &l.Flag, Detail: view.T(ctx, "New chat with this agent"), Href: "/?to=" + url.QueryEscape(l.ID),
-				To: l.ID, Insert: "@" + l.Name + " ",
+				To: l.ID, Insert: "@" + strings.TrimSuffix(l.Name, " ("+l.ID+")") + " ",
 			})
 		}
 	}
@@ -205,12 +205,12 @@ func (s *Site) messageOptions(ctx context.Context, q string) []view.Option {
 	}
 	var out []view.Option
 	for _, h := range hits {
-		if s.bin.has(h.Item.ConversationID) {
+		if s.bin.has(h.Item.ConversationID) || !saidIn(h) {
 			continue
 		}
 		id := strconv.FormatInt(h.Item.ID, 10)
 		o := view.Option{
-			Name: h.Snippet, Detail: h.Title, Icon: "i-edit",
+			Name: unmarked(h.Snippet), Detail: h.Title, Icon: "i-edit",
 			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id,
 		}
 		if h.Item.Kind != orchestrator.ItemUser && h.Item.AgentID != "" {

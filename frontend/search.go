@@ -3,6 +3,8 @@ package frontend
 import (
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,13 +34,13 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 		return s.write(w, r, status, view.SearchPage(p, v))
 	}
 	for _, h := range hits {
-		if s.bin.has(h.Item.ConversationID) {
+		if s.bin.has(h.Item.ConversationID) || !saidIn(h) {
 			continue
 		}
 		id := strconv.FormatInt(h.Item.ID, 10)
 		hit := view.Hit{
 			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id, Title: h.Title, Who: view.T(ctx, "You"),
-			At: h.Item.At.In(p.Now.Location()), Snippet: h.Snippet,
+			At: h.Item.At.In(p.Now.Location()), Snippet: unmarked(h.Snippet),
 		}
 		if h.Item.Kind != orchestrator.ItemUser {
 			sp := s.speaker(ctx, h.Item.AgentID)
@@ -54,3 +56,17 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.write(w, r, http.StatusOK, view.SearchPage(p, v))
 }
+
+// saidIn reports whether somebody said what was found: a line of ours about the chat is no message.
+func saidIn(h orchestrator.Hit) bool { return h.Item.Kind != orchestrator.ItemGap }
+
+// unmarked is a snippet without the marks of Markdown, which are for the eye in the whole text only.
+func unmarked(spans []orchestrator.Span) []orchestrator.Span {
+	out := slices.Clone(spans)
+	for i := range out {
+		out[i].Text = markdownMarks.ReplaceAllString(out[i].Text, "$1")
+	}
+	return out
+}
+
+var markdownMarks = regexp.MustCompile("(^|\\s)(?:#{1,6}|>)\\s+|\\*\\*|__|`+")
