@@ -307,6 +307,24 @@ func TestTravel(t *testing.T) {
 	}
 }
 
+// A trip cannot end before it begins; it may on the day on which it does.
+func TestTravelBackTooSoon(t *testing.T) {
+	t.Parallel()
+	u := serveDemo(t, Options{})
+	trip := func(back string) *a2a.Task {
+		return task(t, u+"/travel", "SendMessage", parts(`[{"data":{"from":"Oslo","to":"Bergen","depart":"2026-06-05","return":"`+back+`"}}]`, ""))
+	}
+	tk := trip("2026-06-04")
+	if want := "You would be back before you leave. I still need to know when you come back."; tk.Status.State != a2a.TaskStateInputRequired || a2a.Text(tk.Status.Message.Parts) != want {
+		t.Errorf("%s: %v", tk.Status.State, tk.Status.Message)
+	}
+	for _, back := range []string{"2026-06-05", "2026-06-06"} {
+		if tk := trip(back); tk.Status.State != a2a.TaskStateCompleted {
+			t.Errorf("back on %s: %s", back, tk.Status.State)
+		}
+	}
+}
+
 func TestVault(t *testing.T) {
 	t.Parallel()
 	base := serveDemo(t, Options{})

@@ -88,8 +88,12 @@ func (v travel) Execute(ctx context.Context, t *a2aserver.Turn) iter.Seq2[a2a.Ev
 			}
 		}
 		p.learn(t.Message, t.Task != nil)
+		var why string
+		if p.backTooSoon() {
+			why, p.Return = "You would be back before you leave. ", ""
+		}
 		if missing := p.missing(); missing != "" {
-			ask := status(a2a.TaskStateInputRequired, "I still need to know "+missing+".")
+			ask := status(a2a.TaskStateInputRequired, why+"I still need to know "+missing+".")
 			ask.Status.Message.Parts = append(ask.Status.Message.Parts, a2a.Part{Kind: a2a.PartData, Data: p.form()})
 			yield(ask, nil)
 			return

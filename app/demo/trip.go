@@ -65,6 +65,9 @@ func find(re *regexp.Regexp, s string) string {
 	return ""
 }
 
+// backTooSoon reports whether the trip ends before it begins. Days are written YYYY-MM-DD, so they compare as texts.
+func (p *trip) backTooSoon() bool { return p.Return != "" && p.Return < p.Depart }
+
 // missing says in words what is not known yet.
 func (p *trip) missing() string {
 	var out []string
