@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/a2a"
 	"parley/app"
 )
 
@@ -89,7 +90,7 @@ func (e *env) taskListCmd() *cobra.Command {
 				for _, raw := range tasks {
 					var v taskView
 					_ = json.Unmarshal(raw, &v)
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.ID, v.Status.State, v.who(), v.Status.Timestamp)
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.ID, plainState(a2a.TaskState(v.Status.State)), v.who(), v.Status.Timestamp)
 				}
 				t.Flush()
 			})
