@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -108,13 +109,13 @@ func (e *env) root() *cobra.Command {
 }
 
 // watchUsage notes when c, or a command below it, begins: what fails before that is wrong usage. A group of commands takes
-// nothing but the name of one.
+// nothing but the name of one, and says which it may have been.
 func (e *env) watchUsage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		e.watchUsage(sub)
 	}
 	if !c.Runnable() {
-		c.Args = cobra.NoArgs
+		c.Args = groupArgs
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	run := c.RunE
@@ -122,6 +123,22 @@ func (e *env) watchUsage(c *cobra.Command) {
 		e.began = true
 		return run(cmd, args)
 	}
+}
+
+func groupArgs(c *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(c, args); err != nil {
+		return fmt.Errorf("%w%s", err, meant(c, args[0]))
+	}
+	return nil
+}
+
+// meant names the commands of c that a word may have been; "" when there are none.
+func meant(c *cobra.Command, word string) string {
+	c.SuggestionsMinimumDistance = 2
+	if names := c.SuggestionsFor(word); len(names) > 0 {
+		return ": did you mean " + strings.Join(names, ", or ") + "?"
+	}
+	return ""
 }
 
 // fail tells a person what went wrong: what happened, where, and what to do about it.

@@ -230,7 +230,7 @@ func (e *env) launch(root *cobra.Command) {
 	o := e.serverFlags(root, true)
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return fmt.Errorf("unknown command %.80q", args[0])
+			return fmt.Errorf("unknown command %.80q%s", args[0], meant(root, args[0]))
 		}
 		return nil
 	}
@@ -240,6 +240,9 @@ func (e *env) launch(root *cobra.Command) {
 		if len(args) == 1 {
 			var err error
 			if path, err = linked(args[0]); err != nil {
+				if m := meant(root, args[0]); m != "" {
+					return &codedError{exitUsage, fmt.Errorf("unknown command %.80q%s", args[0], m)}
+				}
 				return &codedError{exitUsage, fmt.Errorf("%w; parley help lists the commands", err)}
 			}
 		}
