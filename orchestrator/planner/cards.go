@@ -32,7 +32,8 @@ type Cards struct {
 }
 
 // Plan finds the approved agent whose card matches the text. An agent that the text names, or a clear winner (a match
-// that scores Enough more than Margin times the second) is the plan; otherwise the best matches are offered, three at most, or every approved agent when none matches. With no approved agent at all it answers a *orchestrator.Fault.
+// that scores Enough more than Margin times the second) is the plan; otherwise the best matches are offered, three at most,
+// or every approved agent when none matches. With no approved agent at all it answers a *orchestrator.Fault.
 func (c *Cards) Plan(ctx context.Context, agents orchestrator.Agents, text string) (*Plan, error) {
 	all, err := agents.ListAgents(ctx)
 	if err != nil {
