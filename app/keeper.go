@@ -221,7 +221,9 @@ func (r *registry) call(ctx context.Context, g *orchestrator.Agent, t *orchestra
 		switch {
 		case slices.ContainsFunc(r.creds.list(g.ID), func(c orchestrator.CredentialInfo) bool { return c.Origin == origin }):
 			step("Sign-in", "It takes the credential that is kept for it.", nil)
-		case g.Card != nil && len(g.Card.SecurityRequirements) > 0 && !g.Local:
+		case g.Local:
+			step("Sign-in", "It takes the token that Parley made for it.", nil)
+		case g.Card != nil && len(g.Card.SecurityRequirements) > 0:
 			step("Sign-in", "It answers without a credential, though its card asks for one.", nil)
 		default:
 			leave("Sign-in", "It wants none.")

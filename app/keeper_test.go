@@ -82,6 +82,15 @@ func step(t *testing.T, test *orchestrator.AgentTest, name string) orchestrator.
 	return test.Steps[i]
 }
 
+// A test of a demo agent says with what it was let in.
+func TestKeeperTestsDemo(t *testing.T) {
+	t.Parallel()
+	got := verb[*orchestrator.AgentTest](start(t), "agents.test", app.Named{ID: "echo"})
+	if s := step(t, got, "Sign-in"); !got.OK() || s.Left || s.Fault != nil || !strings.Contains(s.Detail, "token") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestKeeperTest: a test says what works, costs one harmless call, and is kept as the agent's health.
 func TestKeeperTest(t *testing.T) {
 	t.Parallel()
