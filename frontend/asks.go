@@ -19,14 +19,11 @@ func (s *Site) askView(ctx context.Context, a *orchestrator.Ask) view.Ask {
 		v.Choices[i].Label = view.Tv(ctx, v.Choices[i].Label)
 	}
 	v.Goes = s.host(ctx, a.AgentID)
-	prompt := view.Tv(ctx, strings.TrimSpace(a.Prompt))
+	prompt := promptWords(ctx, a.Prompt)
 	switch a.Kind {
 	case orchestrator.AskSignIn:
 		v.Title = view.T(ctx, "Sign in so that %s can go on", v.Speaker.Name)
 		v.Goes = ""
-		if rest, ok := strings.CutPrefix(prompt, orchestrator.NotSignedIn); ok {
-			prompt = view.T(ctx, "The agent does not see yet that you have signed in.") + rest
-		}
 		for i, l := range a.Links {
 			host, ok := safe(l.URL)
 			if !ok || host == "" {
@@ -161,4 +158,13 @@ func (s *Site) askLink(w http.ResponseWriter, r *http.Request) error {
 		return orchestrator.ErrNotFound
 	}
 	return s.leave(w, r, ask.AgentID, ask.Links[n].URL)
+}
+
+// promptWords is what an ask asks, in the language of ctx as far as it is ours: an agent's own words may follow them.
+func promptWords(ctx context.Context, prompt string) string {
+	prompt = strings.TrimSpace(prompt)
+	if rest, ok := strings.CutPrefix(prompt, orchestrator.NotSignedIn); ok {
+		return view.T(ctx, "The agent does not see yet that you have signed in.") + rest
+	}
+	return view.Tv(ctx, prompt)
 }

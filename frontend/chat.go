@@ -76,7 +76,7 @@ func tile(a *orchestrator.Agent, n int) (view.Tile, bool) {
 		return t, false
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(a.Card.Description), "\n")
-	t.Text = strings.NewReplacer("`", "", "**", "").Replace(line)
+	t.Text = markdownMarks.ReplaceAllString(line, "$1")
 	for _, sk := range a.Card.Skills {
 		for _, e := range sk.Examples {
 			if len(t.Examples) < n && len(e) <= 120 {

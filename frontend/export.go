@@ -160,7 +160,7 @@ func (s *Site) writeMarkdown(ctx context.Context, out *bufio.Writer, it *orchest
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(it.Data, &d)
-		fmt.Fprintf(out, "%s\n\n%s: %s\n", d.Prompt, view.AskState(ctx, d.State).Word, d.Answer)
+		fmt.Fprintf(out, "%s\n\n%s\n", promptWords(ctx, d.Prompt), closedWords(ctx, &d))
 		return
 	case orchestrator.ItemEnd:
 		var d orchestrator.EndData
@@ -197,17 +197,18 @@ func (s *Site) exportHTML(w http.ResponseWriter, r *http.Request) error {
 	if err := view.ExportHead(titleOf(ctx, c), s.assets.style(), now).Render(ctx, out); err != nil {
 		return abort(err)
 	}
-	day, before := "", view.Exported{}
+	day := ""
+	var before *exported
 	for e, err := range s.exported(ctx, c.ID, 0) {
 		if err != nil {
 			return abort(err)
 		}
 		v := s.exportItem(ctx, e)
-		v.More = v.Speaker != nil && before.Speaker != nil && *v.Speaker == *before.Speaker && view.Clock(v.At) == view.Clock(before.At)
-		before = v
 		if d := view.Day(ctx, v.At, now.AddDate(1, 0, 0)); d != day { // with its year: it may be read at any time
 			day, v.Day = d, d
 		}
+		v.More = v.Day == "" && v.Speaker != nil && before != nil && before.Run == e.Run && before.Agent == e.Agent && orchestrator.ItemKind(before.Kind) != orchestrator.ItemUser
+		before = e
 		if err := view.ExportItem(v).Render(ctx, out); err != nil {
 			return abort(err)
 		}
@@ -216,6 +217,15 @@ func (s *Site) exportHTML(w http.ResponseWriter, r *http.Request) error {
 		return abort(err)
 	}
 	return out.Flush()
+}
+
+// closedWords says how an ask was closed, with what was answered.
+func closedWords(ctx context.Context, d *orchestrator.AskData) string {
+	st, answer := view.AskClosed(ctx, d.State, d.Answer)
+	if answer == "" {
+		return st.Word
+	}
+	return view.T(ctx, "%s: %s", st.Word, answer)
 }
 
 func (s *Site) exportItem(ctx context.Context, e *exported) view.Exported {
@@ -233,7 +243,7 @@ func (s *Site) exportItem(ctx context.Context, e *exported) view.Exported {
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(e.Data, &d)
-		v.HTML, v.Text = s.md.HTML(d.Prompt), view.T(ctx, "%s: %s", view.AskState(ctx, d.State).Word, d.Answer)
+		v.HTML, v.Text = s.md.HTML(promptWords(ctx, d.Prompt)), closedWords(ctx, &d)
 	case orchestrator.ItemEnd:
 		var d orchestrator.EndData
 		_ = json.Unmarshal(e.Data, &d)

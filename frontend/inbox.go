@@ -188,7 +188,7 @@ func (s *Site) askTitle(ctx context.Context, a *orchestrator.Ask) string {
 		}
 	}
 	v := s.askView(ctx, a)
-	if first := firstLine(view.Tv(ctx, a.Prompt)); first != "" && a.Kind != orchestrator.AskResend {
+	if first := firstLine(promptWords(ctx, a.Prompt)); first != "" && a.Kind != orchestrator.AskResend {
 		return first
 	}
 	return v.Title
@@ -257,7 +257,7 @@ func (s *Site) askDetail(ctx context.Context, a *orchestrator.Ask) (view.AskDeta
 		}
 	} else {
 		st, answer := view.AskClosed(ctx, a.State, s.askAnswer(a))
-		d.Receipt = &view.Receipt{State: &st, Answer: answer, Prompt: s.md.HTML(view.Tv(ctx, a.Prompt))}
+		d.Receipt = &view.Receipt{State: &st, Answer: answer, Prompt: s.md.HTML(promptWords(ctx, a.Prompt))}
 		d.Closed = a.Closed.In(s.now().Location())
 	}
 	if a.ConversationID != "" {

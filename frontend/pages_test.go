@@ -251,10 +251,11 @@ func TestSearch(t *testing.T) {
 		{Item: &orchestrator.Item{ID: 7, ConversationID: "c1", Kind: orchestrator.ItemAgent, AgentID: "atlas", At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "the "}, {Text: "log", Mark: true}, {Text: " store"}}},
 		{Item: &orchestrator.Item{ID: 6, ConversationID: "c1", Kind: orchestrator.ItemUser, At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "log", Mark: true}}},
 		{Item: &orchestrator.Item{ID: 5, ConversationID: "c1", Kind: orchestrator.ItemGap, At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "a line of ours"}}},
-		{Item: &orchestrator.Item{ID: 4, ConversationID: "c1", Kind: orchestrator.ItemUser, At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "# On **paper** "}, {Text: "`pencil`"}}},
+		{Item: &orchestrator.Item{ID: 4, ConversationID: "c1", Kind: orchestrator.ItemAgent, AgentID: "atlas", At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "# On **paper** "}, {Text: "`pencil`"}, {Text: "# 2"}}},
+		{Item: &orchestrator.Item{ID: 3, ConversationID: "c1", Kind: orchestrator.ItemUser, At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "2 ** 3 `kept`"}}},
 	}
 	r := w.get("/search?q=log").want(t, 200, "Atlas Research:", "You:", "the log store")
-	if s := textOf(r.doc); !strings.Contains(s, "On paper pencil") || strings.Contains(s, "a line of ours") {
+	if s := textOf(r.doc); !strings.Contains(s, ": On paper pencil# 2") || !strings.Contains(s, "You: 2 ** 3 `kept`") || strings.Contains(s, "a line of ours") {
 		t.Errorf("found: %s", s)
 	}
 	marks := find(r.doc, byTag("mark"))

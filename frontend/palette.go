@@ -210,7 +210,7 @@ func (s *Site) messageOptions(ctx context.Context, q string) []view.Option {
 		}
 		id := strconv.FormatInt(h.Item.ID, 10)
 		o := view.Option{
-			Name: unmarked(h.Snippet), Detail: h.Title, Icon: "i-edit",
+			Name: unmarked(h), Detail: h.Title, Icon: "i-edit",
 			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id,
 		}
 		if h.Item.Kind != orchestrator.ItemUser && h.Item.AgentID != "" {

@@ -40,7 +40,7 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 		id := strconv.FormatInt(h.Item.ID, 10)
 		hit := view.Hit{
 			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id, Title: h.Title, Who: view.T(ctx, "You"),
-			At: h.Item.At.In(p.Now.Location()), Snippet: unmarked(h.Snippet),
+			At: h.Item.At.In(p.Now.Location()), Snippet: unmarked(h),
 		}
 		if h.Item.Kind != orchestrator.ItemUser {
 			sp := s.speaker(ctx, h.Item.AgentID)
@@ -60,13 +60,25 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 // saidIn reports whether somebody said what was found: a line of ours about the chat is no message.
 func saidIn(h orchestrator.Hit) bool { return h.Item.Kind != orchestrator.ItemGap }
 
-// unmarked is a snippet without the marks of Markdown, which are for the eye in the whole text only.
-func unmarked(spans []orchestrator.Span) []orchestrator.Span {
-	out := slices.Clone(spans)
+// unmarked is a snippet without the marks of Markdown, which are for the eye in the whole text only. What a person wrote is
+// shown as it was written everywhere.
+func unmarked(h orchestrator.Hit) []orchestrator.Span {
+	out := slices.Clone(h.Snippet)
+	if h.Item.Kind == orchestrator.ItemUser {
+		return out
+	}
 	for i := range out {
-		out[i].Text = markdownMarks.ReplaceAllString(out[i].Text, "$1")
+		marks := innerMarks
+		if i == 0 {
+			marks = markdownMarks
+		}
+		out[i].Text = marks.ReplaceAllString(out[i].Text, "$1")
 	}
 	return out
 }
 
-var markdownMarks = regexp.MustCompile("(^|\\s)(?:#{1,6}|>)\\s+|\\*\\*|__|`+")
+// innerMarks are those of a text that goes on within a line.
+var (
+	markdownMarks = regexp.MustCompile("(^|\n)(?:#{1,6}|>) +|\\*\\*|`+")
+	innerMarks    = regexp.MustCompile("(\n)(?:#{1,6}|>) +|\\*\\*|`+")
+)

@@ -304,7 +304,7 @@ func (l *ledger) add(ctx context.Context, s *Site, e *orchestrator.Event) {
 		line.What, line.Text = view.T(ctx, "Planned"), s.md.HTML(body.Why)
 	case orchestrator.EventAsked:
 		line.Icon, line.Kind = "s-ask", "is-ask"
-		line.What, line.Text = view.T(ctx, "Asked you"), s.md.HTML(shorten(view.Tv(ctx, body.Prompt), lineText))
+		line.What, line.Text = view.T(ctx, "Asked you"), s.md.HTML(shorten(promptWords(ctx, body.Prompt), lineText))
 		l.said = line.Text
 	case orchestrator.EventAnswered:
 		line.Icon, line.Kind = "s-done", "is-done"

@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -195,21 +194,26 @@ func curl(r *orchestrator.WireRecord, in view.SecretKind) string {
 		}
 		b.WriteString(" \\\n  -H " + quoted(name+": "+value))
 	}
-	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, cmp.Or(in.Header, "Authorization")) }) {
-		switch {
-		case in.Kind == "bearer":
-			b.WriteString(" \\\n  -H \"Authorization: Bearer $TOKEN\"")
-		case in.Kind == "basic":
-			b.WriteString(" \\\n  -u \"$USER_AND_PASSWORD\"")
-		case in.Kind == "cert":
-			b.WriteString(" \\\n  --cert \"$CERTIFICATE_FILE\"")
-		case in.Kind == "key" && in.Location == "cookie":
+	has := func(header string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, header) })
+	}
+	switch {
+	case in.Kind == "bearer" && !has("Authorization"):
+		b.WriteString(" \\\n  -H \"Authorization: Bearer $TOKEN\"")
+	case in.Kind == "basic" && !has("Authorization"):
+		b.WriteString(" \\\n  -u \"$USER_AND_PASSWORD\"")
+	case in.Kind == "cert":
+		b.WriteString(" \\\n  --cert \"$CERTIFICATE_FILE\"")
+	case in.Kind == "key" && in.Location == "cookie":
+		if !has("Cookie") {
 			b.WriteString(" \\\n  -b " + quoted(in.Header+"=") + "\"$API_KEY\"")
-		case in.Kind == "key" && in.Location == "query":
-			b.WriteString(" \\\n  --url-query " + quoted(in.Header+"=") + "\"$API_KEY\"")
-		case in.Kind == "key":
-			b.WriteString(" \\\n  -H " + quoted(in.Header+": ") + "\"$API_KEY\"")
 		}
+	case in.Kind == "key" && in.Location == "query":
+		if u, err := url.Parse(r.URL); err != nil || !u.Query().Has(in.Header) {
+			b.WriteString(" \\\n  --url-query " + quoted(in.Header+"=") + "\"$API_KEY\"")
+		}
+	case in.Kind == "key" && !has(in.Header):
+		b.WriteString(" \\\n  -H " + quoted(in.Header+": ") + "\"$API_KEY\"")
 	}
 	if len(r.Request) > 0 {
 		if !typed {

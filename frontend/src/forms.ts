@@ -17,11 +17,12 @@ export function forms(): void {
 }
 
 async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promise<void> {
-	if (form.ariaBusy === "true") return;
+	const at = submitter ?? form;
+	const busy = submitter?.hasAttribute("formaction") ? submitter : form; // a form of many actions is not busy with one
+	if (busy.ariaBusy === "true") return;
 	const data = new FormData(form, submitter);
 	const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data as unknown as Record<string, string>);
-	form.ariaBusy = "true";
-	const at = submitter ?? form;
+	busy.ariaBusy = "true";
 	const action = submitter?.hasAttribute("formaction") ? (submitter as HTMLButtonElement).formAction : form.action;
 	fault(form, at, "");
 	try {
@@ -42,7 +43,7 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 	} catch {
 		fault(form, at, "", t("Parley did not answer. What you wrote is still here; send it again when the connection is back."));
 	} finally {
-		form.ariaBusy = null;
+		busy.ariaBusy = null;
 	}
 }
 
