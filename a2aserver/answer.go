@@ -93,12 +93,24 @@ func (a *asked) answer(ctx context.Context) (result any, events iter.Seq2[[]*a2a
 	return result, events, err
 }
 
+// naming adds to a TaskNotFound which task that is, where it does not say.
+func (a *asked) naming(err error) error {
+	e, ok := err.(*a2a.Error)
+	if !ok || e.Kind != a2a.KindTaskNotFound || e.Metadata != nil || a.call.TaskID() == "" {
+		return err
+	}
+	named := *e
+	named.Metadata = map[string]string{"taskId": a.call.TaskID()}
+	return &named
+}
+
 // errNoAgent says that there is no agent here: a 404 over HTTP, whatever the call.
 var errNoAgent = &a2a.Error{Kind: a2a.KindMethodNotFound, Message: "there is no agent here"}
 
 // start starts what the message asks for, and has its push configuration stored.
 func (a *asked) start(ctx context.Context) (Started, error) {
 	send := a.call.Send
+	send.Message.Role = a2a.RoleUser // whatever it says: what a client sends is no word of the agent
 	client := send.Message.TaskID
 	if a.call.Dialect == wire.OLD {
 		if err := a.nameTask(ctx); err != nil {

@@ -185,6 +185,7 @@ func (x *exchange) fail(status int, err error) {
 		http.NotFound(x.w, x.r)
 		return
 	}
+	err = x.naming(err)
 	if a2a.KindOf(err) == a2a.KindInternal && x.r.Context().Err() == nil {
 		x.o.Logger.Error("call failed", "method", x.call.Method, "error", err)
 	}
@@ -202,7 +203,7 @@ func (x *exchange) fail(status int, err error) {
 		setStreamHeader(header)
 		b = wire.AppendErrorFrame(nil, x.call, err, mapping)
 	} else {
-		b = wire.AppendCallError(nil, x.call, err, mapping)
+		b = wire.AppendStatusError(nil, x.call, err, mapping, status)
 	}
 	x.w.WriteHeader(status)
 	x.w.Write(b)

@@ -260,6 +260,7 @@ func TestCheck23Errors(t *testing.T) {
 	}
 	// An error within a stream is its last frame.
 	broken := serve(t, config{front: func(a2aserver.Tasks) a2aserver.Tasks { return brokenTasks{} }})
+	want(t, "which task", dig(broken.rest("GET", "/tasks/x", "").Result, "error.details.0.metadata.taskId"), "x")
 	for _, d := range dialects(broken) {
 		frames := d.stream("send", "x", "")
 		want(t, d.name, frames[len(frames)-1], "error")
@@ -489,11 +490,15 @@ func TestCheck28List(t *testing.T) {
 	}
 	for query, status := range map[string]int{
 		"": 200, "pageSize=1": 200, "pageSize=100": 200, "page_size=100": 200, "pageSize=0": 400, "pageSize=101": 400, "pageSize=-1": 400, "pageSize=x": 400,
-		"pageToken=nonsense": 400, "status=TASK_STATE_COMPLETED": 200, "status=nonsense": 400, "historyLength=-1": 400, "historyLength=0": 200,
+		"pageToken=nonsense": 400, "status=TASK_STATE_COMPLETED": 200, "status=nonsense": 400, "status=3": 200, "status=0": 200, "status=9": 400, "status=03": 400, "historyLength=-1": 400, "historyLength=0": 200,
 		"statusTimestampAfter=2026-01-02T03:04:05.678Z": 200, "statusTimestampAfter=yesterday": 400, "includeArtifacts=true": 200,
 	} {
 		want(t, query, s.rest("GET", "/tasks?"+query, "", who...).Status, status)
 	}
+	for status, total := range map[string]string{"3": "8", "4": "0", `"TASK_STATE_COMPLETED"`: "8", "0": "8", "9": "", "-1": ""} {
+		want(t, "status "+status, s.call("ListTasks", `{"status":`+status+`}`, who...).get("totalSize"), total)
+	}
+	want(t, "a state by its number", s.rest("GET", "/tasks?status=4", "", who...).get("totalSize"), "0")
 	r := s.rest("GET", "/tasks?status=TASK_STATE_FAILED", "", who...)
 	want(t, "none", string(r.Body), `{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}`)
 	if r := s.rest("GET", "/tasks", "", who...); strings.Contains(string(r.Body), "artifacts") {

@@ -228,7 +228,7 @@ func (x *rpc) status(err error) error {
 	case a2a.KindInternal:
 		x.o.Logger.Error("call failed", "method", x.m.Path(), "error", err)
 	}
-	return pb.Status(x.m.Dialect, err, x.mapping()).Err()
+	return pb.Status(x.m.Dialect, x.naming(err), x.mapping()).Err()
 }
 
 // begin starts the record for the tap.

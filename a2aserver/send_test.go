@@ -190,6 +190,19 @@ func TestReplies(t *testing.T) {
 	}
 }
 
+// What a client sends is the user's, also where it says that the agent speaks: else its own words would be its answer.
+func TestClientDoesNotSpeakForTheAgent(t *testing.T) {
+	t.Parallel()
+	s := serve(t, config{})
+	as := func(text, more string) string { return strings.Replace(say(text, more), "ROLE_USER", "ROLE_AGENT", 1) }
+	first := s.call("SendMessage", as("ask", `"metadata":{}`))
+	want(t, "asked by an agent", first.get("task.history.0.role"), "ROLE_USER")
+	r := s.call("SendMessage", as("blue", fmt.Sprintf(`"taskId":%q`, first.get("task.id"))))
+	want(t, "state", r.get("task.status.state"), "TASK_STATE_COMPLETED")
+	want(t, "artifact", r.get("task.artifacts.0.parts.0.text"), "answer blue")
+	want(t, "reply in the history", r.get("task.history.2.role")+" "+r.get("task.history.2.parts.0.text"), "ROLE_USER blue")
+}
+
 func TestTurnIsToldWhatWasBefore(t *testing.T) {
 	t.Parallel()
 	var turns []*a2aserver.Turn

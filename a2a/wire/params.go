@@ -14,7 +14,7 @@ import (
 func readParams(r *jsontext.Reader, c *Call, part a2a.PartReader) {
 	switch c.Op {
 	case OpSend, OpStream:
-		readSend(r, c.Send, part)
+		readSend(r, c.Send, "message", part)
 	case OpGet:
 		for r.Object(); r.Member(); {
 			switch string(r.Name()) {
@@ -71,14 +71,15 @@ func readCancel(r *jsontext.Reader, q *a2a.CancelRequest) {
 	}
 }
 
-// readSend reports whether there is a configuration that does not say if the request waits for its answer.
-func readSend(r *jsontext.Reader, s *a2a.SendRequest, part a2a.PartReader) (silent bool) {
+// readSend reads a message that is called so, or as earlier says, and reports whether there is a configuration that does not
+// say if the request waits for its answer.
+func readSend(r *jsontext.Reader, s *a2a.SendRequest, earlier string, part a2a.PartReader) (silent bool) {
 	id := "" // some write it beside the message
 	for r.Object(); r.Member(); {
-		switch string(r.Name()) {
+		switch name := string(r.Name()); name {
 		case "tenant":
 			s.Tenant = r.String()
-		case "message":
+		case "message", earlier:
 			s.Message.ReadJSON(r, part)
 		case "messageId":
 			id = r.String()
@@ -137,10 +138,9 @@ func readList(r *jsontext.Reader, l *a2a.ListRequest) {
 		case "contextId":
 			l.ContextID = r.String()
 		case "status":
-			named := r.Peek() == '"'
 			l.Status = a2a.ReadTaskState(r)
-			if named && l.Status == a2a.TaskStateUnspecified && r.Err() == nil {
-				if s := string(r.Since(start)); s != `""` && s != `"TASK_STATE_UNSPECIFIED"` {
+			if l.Status == a2a.TaskStateUnspecified && r.Err() == nil {
+				if s := string(r.Since(start)); s != `""` && s != "0" && s != `"TASK_STATE_UNSPECIFIED"` {
 					r.Fail(start, "is not a task state")
 				}
 			}

@@ -27,7 +27,7 @@ func (protoFamily) details() bool { return true }
 func (protoFamily) readParams(r *jsontext.Reader, c *Call) {
 	switch c.Op {
 	case OpSend, OpStream:
-		silent := readSend(r, c.Send, readProtoPart)
+		silent := readSend(r, c.Send, "request", readProtoPart) // as it was called before v0.3
 		restoreReferences(&c.Send.Message)
 		// What is zero cannot be told from what is absent: no limit is meant, and not to wait.
 		config := &c.Send.Configuration

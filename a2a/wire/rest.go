@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -184,6 +185,8 @@ func queryObject(query url.Values) ([]byte, *fault) {
 		said[name] = true
 		b = append(jsontext.AppendString(separate(b), name), ':')
 		switch v := values[0]; {
+		case name == "status" && digits(v): // the number of a state
+			b = append(b, v...)
 		case name != "includeArtifacts":
 			b = jsontext.AppendString(b, v)
 		case v == "true", v == "1":
@@ -195,6 +198,12 @@ func queryObject(query url.Values) ([]byte, *fault) {
 		}
 	}
 	return append(b, '}'), nil
+}
+
+// digits reports whether s is a small number.
+func digits(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 8)
+	return err == nil && (s == "0" || s[0] != '0')
 }
 
 // camel turns snake_case into lowerCamelCase.

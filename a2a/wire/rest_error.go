@@ -98,6 +98,11 @@ func Status(c *Call, err error, m ErrorMapping) int {
 // AppendCallError appends an error reply to c in its binding and dialect: of JSON-RPC, {"error":{code,status,message,
 // details}} of v1.0 over HTTP+JSON, or {code,message,data} of v0.3.
 func AppendCallError(b []byte, c *Call, err error, m ErrorMapping) []byte {
+	return AppendStatusError(b, c, err, m, Status(c, err, m))
+}
+
+// AppendStatusError does the same for a reply that has another HTTP status than Status says.
+func AppendStatusError(b []byte, c *Call, err error, m ErrorMapping, status int) []byte {
 	if !c.REST {
 		return AppendError(b, c.Dialect, c.ID, err)
 	}
@@ -107,7 +112,7 @@ func AppendCallError(b []byte, c *Call, err error, m ErrorMapping) []byte {
 		b = jsontext.AppendString(append(b, `,"message":`...), e.Message)
 		return append(appendDetails(append(b, `,"data":`...), e), '}')
 	}
-	b = jsontext.AppendInt(append(b, `{"error":{"code":`...), Status(c, err, m))
+	b = jsontext.AppendInt(append(b, `{"error":{"code":`...), status)
 	b = jsontext.AppendString(append(b, `,"status":`...), StatusOf(err, m).Name)
 	b = jsontext.AppendString(append(b, `,"message":`...), e.Message)
 	return append(appendDetails(append(b, `,"details":`...), e), "}}"...)

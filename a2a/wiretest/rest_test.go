@@ -20,6 +20,19 @@ const (
 	pushBody  = `{"url":"https://c.example"}`
 )
 
+// The editions of v0.2 with HTTP+JSON call the message request.
+func TestMessageCalledRequest(t *testing.T) {
+	t.Parallel()
+	body := strings.Replace(protoBody, "message", "request", 1)
+	call, err := wire.DecodeREST("POST", "/v1/message:send", nil, []byte(body))
+	if err != nil || a2a.Text(call.Send.Message.Parts) != "hi" {
+		t.Errorf("%+v, %v", call.Send, err)
+	}
+	if _, err := wire.DecodeREST("POST", "/message:send", nil, []byte(body)); a2a.KindOf(err) != a2a.KindInvalidParams {
+		t.Errorf("v1.0: %v", err)
+	}
+}
+
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
