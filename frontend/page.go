@@ -24,7 +24,7 @@ const themeSetting = "ui.theme"
 
 const (
 	sideChats = 80 // chats in the side bar
-	pageItems = 50 // items of a page of the transcript
+	pageItems = 30 // items of a page of the transcript: with more Chromium begins to lay out a page of long ones before it has it whole
 )
 
 // fail is a failure with the status it is answered with.
@@ -229,7 +229,7 @@ func (s *Site) page(r *http.Request, title string, side view.Side) view.Page {
 	}
 	return view.Page{
 		Title: title, Theme: theme, Text: s.textSize(ctx), Now: now, Side: side, Native: s.opts.Shell != nil, Sick: s.sick(ctx), Version: s.opts.Version,
-		CSS: s.assets.url("app.css"), JS: s.assets.url("app.js"), Fonts: []string{s.assets.url("inter.woff2")},
+		CSS: s.assets.url("app.css"), JS: s.assets.url("app.js"), Fonts: []string{s.assets.url("inter.woff2"), s.assets.url("jetbrains-mono.woff2")},
 	}
 }
 
