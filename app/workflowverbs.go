@@ -72,8 +72,12 @@ func (a *App) workflowVerbs() map[string]verb {
 		"plan.stop": once(func(ctx context.Context, s StepRef) (struct{}, error) {
 			return struct{}{}, noPlan(s.Run, a.runner.StopStep(ctx, s.Run, s.Step))
 		}),
-		"plan.retry": once(func(ctx context.Context, s StepRef) (struct{}, error) {
-			return struct{}{}, noPlan(s.Run, a.runner.RetryStep(ctx, s.Run, s.Step))
+		"plan.retry": once(func(ctx context.Context, s StepRef) (Named, error) {
+			run, err := a.runner.RetryStep(ctx, s.Run, s.Step)
+			if err != nil {
+				return Named{}, noPlan(s.Run, err)
+			}
+			return Named{ID: run.ID}, nil
 		}),
 	}
 }

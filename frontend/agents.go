@@ -71,8 +71,9 @@ func (s *Site) agentList(w http.ResponseWriter, r *http.Request, d *view.AgentDe
 		return err
 	}
 	var rows []view.AgentRow
-	for _, a := range as {
-		rows = append(rows, view.AgentRow{Link: linkAmong(a, as), State: view.AgentState(ctx, a), Detail: rowDetail(ctx, a), Local: a.Local})
+	links := linksOf(as)
+	for i, a := range as {
+		rows = append(rows, view.AgentRow{Link: links[i], State: view.AgentState(ctx, a), Detail: rowDetail(ctx, a), Local: a.Local})
 	}
 	title := view.T(ctx, "Agents")
 	if d != nil {

@@ -38,12 +38,12 @@ func (s *Site) newChat(w http.ResponseWriter, r *http.Request) error {
 	to := r.FormValue("to")
 	for _, a := range slices.SortedStableFunc(slices.Values(as), func(a, b *orchestrator.Agent) int { return a.Added.Compare(b.Added) }) {
 		if a.Trust == orchestrator.TrustApproved && len(n.Tiles) < newTiles {
-			if t, ok := tile(a, tileExamples); ok {
+			if t, ok := s.tile(ctx, a, tileExamples); ok {
 				n.Tiles = append(n.Tiles, t)
 			}
 		}
 		if a.Trust == orchestrator.TrustApproved && a.ID == to {
-			t, _ := tile(a, withExamples)
+			t, _ := s.tile(ctx, a, withExamples)
 			n.With, n.Connected = &t, r.Form.Has("connected")
 		}
 	}
@@ -70,8 +70,8 @@ const (
 )
 
 // tile shows an agent with at most n examples from its card.
-func tile(a *orchestrator.Agent, n int) (view.Tile, bool) {
-	t := view.Tile{Agent: agentLink(a)}
+func (s *Site) tile(ctx context.Context, a *orchestrator.Agent, n int) (view.Tile, bool) {
+	t := view.Tile{Agent: s.people.link(ctx, a.ID)}
 	if a.Card == nil {
 		return t, false
 	}
@@ -97,9 +97,10 @@ func (s *Site) composer(ctx context.Context, conversation, to string, agents []*
 		to = orchestrator.Auto
 	}
 	v := view.Composer{Conversation: conversation, To: to, MessageID: newID(), MaxFile: maxFile, MaxFiles: maxFiles, Sick: s.store.Healthy() != nil}
-	for _, a := range agents {
+	links := linksOf(agents)
+	for i, a := range agents {
 		if a.Trust == orchestrator.TrustApproved {
-			l := view.Addressee{AgentLink: linkAmong(a, agents)}
+			l := view.Addressee{AgentLink: links[i]}
 			if a.Card != nil {
 				l.Takes = strings.Join(a.Card.DefaultInputModes, ", ")
 			}
@@ -270,11 +271,17 @@ func (s *Site) say(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.sayAgain(w, r, say, err)
 	}
+	return s.begun(w, r, run, from)
+}
+
+// begun goes to where a run is to be seen: its chat, unless that is the one that is open, and beside it its plan, where it
+// has one that is not there already.
+func (s *Site) begun(w http.ResponseWriter, r *http.Request, run *orchestrator.Run, chat string, plans ...string) error {
 	next := "/c/" + url.PathEscape(run.ConversationID)
-	if s.planned(ctx, run.ID) { // what it does is beside the chat
+	switch {
+	case !slices.Contains(plans, run.ID) && s.planned(r.Context(), run.ID):
 		return moved(w, r, next+"?run="+url.QueryEscape(run.ID))
-	}
-	if run.ConversationID != from {
+	case run.ConversationID != chat:
 		return moved(w, r, next)
 	}
 	return done(w, r, next)
@@ -397,9 +404,5 @@ func (s *Site) retry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	next := "/c/" + url.PathEscape(run.ConversationID)
-	if run.ID != id && run.ID != plan && s.planned(ctx, run.ID) { // what stands beside the chat is over
-		return moved(w, r, next+"?run="+url.QueryEscape(run.ID))
-	}
-	return done(w, r, next)
+	return s.begun(w, r, run, run.ConversationID, id, plan)
 }

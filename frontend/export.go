@@ -165,7 +165,7 @@ func (s *Site) writeMarkdown(ctx context.Context, out *bufio.Writer, it *orchest
 	case orchestrator.ItemEnd:
 		var d orchestrator.EndData
 		_ = json.Unmarshal(it.Data, &d)
-		st, _ := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
+		st := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
 		fmt.Fprintf(out, "%s\n", st.Word)
 		if d.Fault != nil {
 			fmt.Fprintf(out, "\n%s\n", view.Tv(ctx, d.Fault.What))
@@ -247,7 +247,7 @@ func (s *Site) exportItem(ctx context.Context, e *exported) view.Exported {
 	case orchestrator.ItemEnd:
 		var d orchestrator.EndData
 		_ = json.Unmarshal(e.Data, &d)
-		st, _ := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
+		st := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
 		v.Text = st.Word
 		if d.Fault != nil {
 			v.Text = view.T(ctx, "%s: %s", v.Text, view.Tv(ctx, d.Fault.What))

@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,11 @@ func (r *room) flush(ctx context.Context) {
 	if r.itemDirty {
 		r.itemDirty = false
 		ops = r.flushItems(ctx, ops)
+	}
+	for _, plan := range r.outline(ctx).plan {
+		if run := r.find(plan); run != nil {
+			run.planned = true
+		}
 	}
 	for _, run := range r.runs {
 		ops = r.flushRun(ctx, run, ops)
@@ -153,21 +159,21 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 	r.refresh(ctx, run)
 	s := r.site
 	if run.ended {
-		if !run.fresh {
+		if !run.hidden {
 			ops = append(ops, op{"x", "run-" + run.id})
 		}
-		return append(ops, op{"s", "", view.T(ctx, "%s: %s", s.speaker(ctx, run.agent).Name, view.TaskState(ctx, run.state).Word)})
+		return append(ops, op{"s", "", view.T(ctx, "%s: %s", s.speaker(ctx, run.agent).Name, view.EndState(ctx, run.state, run.fault).Word)})
 	}
-	if r.quiet(ctx, run) {
-		if !run.fresh {
-			run.fresh = true
+	if run.quiet() {
+		if !run.hidden {
+			run.hidden = true
 			ops = append(ops, op{"x", "run-" + run.id})
 		}
 		return ops
 	}
-	if run.fresh {
+	if run.hidden {
 		ops = append(ops, op{"a", "open", r.drawRun(ctx, run)})
-		run.fresh, run.headDirty, run.markDirty, run.noteDirty = false, false, false, false
+		run.hidden, run.headDirty, run.markDirty, run.noteDirty = false, false, false, false
 		return r.announce(ctx, run, ops)
 	}
 	o := s.openRun(ctx, run)
@@ -192,13 +198,8 @@ func (r *room) flushRun(ctx context.Context, run *running, ops []op) []op {
 }
 
 // quiet reports whether a run has nothing to show but that its steps go on, which they say themselves.
-func (r *room) quiet(ctx context.Context, run *running) bool {
-	for _, step := range r.runs {
-		if _, parent, _ := r.site.partOf(ctx, step.id); parent == run.id {
-			run.stepped = true
-		}
-	}
-	return run.stepped && len(run.asks) == 0 && run.note == "" && !slices.ContainsFunc(run.pieces, func(p *piece) bool { return !p.gone })
+func (run *running) quiet() bool {
+	return run.planned && len(run.asks) == 0 && run.note == "" && !slices.ContainsFunc(run.pieces, func(p *piece) bool { return !p.gone })
 }
 
 func (r *room) announce(ctx context.Context, run *running, ops []op) []op {
@@ -315,60 +316,77 @@ func (r *room) drawRun(ctx context.Context, run *running) string {
 	return draw(ctx, view.Running(o, s.now()))
 }
 
+// outline says which of the open runs are steps of others of them.
+type outline struct {
+	plan  map[string]string // by the run of a step: the run that has it in its plan
+	title map[string]string // of the step
+}
+
+func (r *room) outline(ctx context.Context) outline {
+	o := outline{map[string]string{}, map[string]string{}}
+	for _, run := range r.runs {
+		if _, plan, title := r.site.partOf(ctx, run.id); r.find(plan) != nil {
+			o.plan[run.id], o.title[run.id] = plan, title
+		}
+	}
+	return o
+}
+
+// top returns the run that a run is a step of, over as many plans as there are in one another; "" for one that is no step.
+func (o outline) top(run string) string {
+	top := o.plan[run]
+	for range planDepth {
+		if o.plan[top] == "" {
+			break
+		}
+		top = o.plan[top]
+	}
+	return top
+}
+
 // pulses draws the strips above the composer. The key tells when they changed: their clocks go on in the page. What a step
 // does or waits for, its plan does: that is one strip, the plan's, which names the steps.
 func (r *room) pulses(ctx context.Context) (html, key string) {
+	o := r.outline(ctx)
+	steps := map[string][]*running{} // by the run at their top
+	for _, run := range r.runs {
+		if top := o.top(run.id); top != "" {
+			steps[top] = append(steps[top], run)
+		}
+	}
 	var b, k strings.Builder
-	open := map[string]bool{}
 	for _, run := range r.runs {
-		open[run.id] = !run.ended
-	}
-	of := map[string][]*running{} // steps that go on, by the run with their plan
-	titles := map[string][]string{}
-	for _, run := range r.runs {
-		if run.ended {
+		if o.plan[run.id] != "" {
 			continue
 		}
-		if _, parent, title := r.site.partOf(ctx, run.id); open[parent] {
-			top := parent
-			for range planDepth { // a plan within a plan
-				_, above, _ := r.site.partOf(ctx, top)
-				if !open[above] {
-					break
-				}
-				top = above
-			}
-			of[top] = append(of[top], run)
-			if top == parent && title != "" && !slices.Contains(titles[top], title) {
-				titles[top] = append(titles[top], title)
-			}
-		}
-	}
-	for _, run := range r.runs {
-		if _, parent, _ := r.site.partOf(ctx, run.id); run.ended || open[parent] {
-			continue
-		}
-		u := r.site.pulse(ctx, run)
-		for _, step := range of[run.id] {
-			v := r.site.pulse(ctx, step)
-			if v.Last.After(u.Last) {
-				u.Last = v.Last
-			}
-			if u.AskID == "" && v.AskID != "" {
-				u.State, u.Since, u.AskID, u.Agent = v.State, v.Since, v.AskID, v.Agent
-			}
-			if u.Refused == "" {
-				u.Refused = v.Refused
-			}
-		}
-		if u.Steps = titles[run.id]; len(u.Steps) > 0 {
-			u.Panel = panelOf(r.conv, run.id)
-		}
+		u := r.pulse(ctx, run, steps[run.id], o)
 		b.WriteString(draw(ctx, view.PulseRow(u, r.site.now())))
 		u.Last = time.Time{}
 		fmt.Fprintf(&k, "%+v\n", u)
 	}
 	return b.String(), k.String()
+}
+
+// pulse is the strip of a run with what its steps do.
+func (r *room) pulse(ctx context.Context, run *running, steps []*running, o outline) view.Pulse {
+	u := r.site.pulse(ctx, run)
+	for _, step := range steps {
+		v := r.site.pulse(ctx, step)
+		if v.Last.After(u.Last) {
+			u.Last = v.Last
+		}
+		if u.AskID == "" && v.AskID != "" {
+			u.State, u.Since, u.AskID, u.Agent = v.State, v.Since, v.AskID, v.Agent
+		}
+		u.Refused = cmp.Or(u.Refused, v.Refused)
+		if title := o.title[step.id]; o.plan[step.id] == run.id && title != "" && !slices.Contains(u.Steps, title) {
+			u.Steps = append(u.Steps, title)
+		}
+	}
+	if len(u.Steps) > 0 {
+		u.Panel = panelOf(r.conv, run.id)
+	}
+	return u
 }
 
 // snapshot is the whole of what goes on, and the frame it stands at.
@@ -385,7 +403,7 @@ func (r *room) shot() snapshot {
 	r.flush(ctx)
 	var b strings.Builder
 	for _, run := range r.runs {
-		if !run.fresh { // flush left it out
+		if !run.hidden { // flush left it out
 			b.WriteString(r.drawRun(ctx, run))
 		}
 	}
@@ -414,7 +432,7 @@ func (r *room) catchUp(last int64) (*frame, error) {
 	}
 	var b strings.Builder
 	for _, run := range r.runs {
-		if !run.fresh { // flush left it out
+		if !run.hidden { // flush left it out
 			b.WriteString(r.drawRun(ctx, run))
 		}
 	}

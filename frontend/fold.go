@@ -25,12 +25,13 @@ type running struct {
 	refused  string // why the agent would not stop
 	note     string // what it said last while working
 	ended    bool
-	stepped  bool // it has a plan, whose steps are runs of their own
+	planned  bool                // it has a plan, whose steps are runs of their own
+	fault    *orchestrator.Fault // why it failed, once its end stands in the transcript
 	pieces   []*piece
 	asks     []*orchestrator.Ask
 
 	// What a window does not show yet.
-	fresh     bool // nothing at all
+	hidden    bool // nothing at all: its element is not there
 	headDirty bool
 	markDirty bool
 	noteDirty bool
@@ -60,7 +61,7 @@ type seg struct {
 }
 
 func newRunning(r *orchestrator.Run) *running {
-	run := &running{id: r.ID, agent: r.To, state: r.State, since: r.Created, last: r.Updated, fresh: true, askDirty: true, stepDirty: true, shown: map[string]bool{}}
+	run := &running{id: r.ID, agent: r.To, state: r.State, since: r.Created, last: r.Updated, hidden: true, askDirty: true, stepDirty: true, shown: map[string]bool{}}
 	if run.state == a2a.TaskStateUnspecified {
 		run.state = a2a.TaskStateSubmitted
 	}
@@ -205,6 +206,10 @@ func (r *running) settle(it *orchestrator.Item) *piece {
 				return p
 			}
 		}
+	case orchestrator.ItemEnd:
+		var d orchestrator.EndData
+		_ = json.Unmarshal(it.Data, &d)
+		r.fault = d.Fault
 	case orchestrator.ItemAgent:
 		text := strings.TrimSpace(it.Text)
 		for _, p := range r.pieces {

@@ -12,11 +12,11 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,6 +73,7 @@ type Site struct {
 	boards  *boards
 	titles  *cache[string] // of tasks, by run
 	steps   *cache[string] // what stepOf knows, by run
+	ends    *cache[string] // the kinds of what runs failed by, by run
 	watched watches
 	opened  atomic.Int64 // sockets
 	tongue  atomic.Value // the code of the language that a page was last served in, a string
@@ -103,7 +104,7 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	s.assets = newAssets()
 	s.people = &directory{store: store}
 	s.pages = newCache[string](cachedHTML)
-	s.titles, s.steps = newCache[string](cachedTitles), newCache[string](cachedTitles)
+	s.titles, s.steps, s.ends = newCache[string](cachedTitles), newCache[string](cachedTitles), newCache[string](cachedTitles)
 	s.found = &previews{now: s.now}
 	s.rooms = &rooms{site: s, open: map[string]*room{}}
 	s.bin = &bin{site: s, undo: undoFor}
@@ -148,33 +149,36 @@ func (c closing) Error() string { return string(c) }
 type directory struct {
 	store orchestrator.Store
 	mu    sync.Mutex
-	known map[string]view.AgentLink
+	known map[string]view.AgentLink // nil = to be read
 }
 
 // link returns how an agent is shown. One that nobody knows any more keeps its id for a name, and has no page.
 func (d *directory) link(ctx context.Context, id string) view.AgentLink {
 	d.mu.Lock()
-	l, ok := d.known[id]
-	d.mu.Unlock()
-	if ok {
+	defer d.mu.Unlock()
+	if d.known == nil {
+		as, err := d.store.ListAgents(ctx)
+		if err != nil {
+			return stranger(id)
+		}
+		d.known = map[string]view.AgentLink{}
+		for _, l := range linksOf(as) {
+			d.known[l.ID] = l
+		}
+	}
+	if l, ok := d.known[id]; ok {
 		return l
 	}
 	a, err := d.store.Agent(ctx, id)
 	if err != nil {
-		return view.AgentLink{Name: id, Flag: view.FlagOf(id, hueOf(id))}
+		return stranger(id)
 	}
-	as, err := d.store.ListAgents(ctx)
-	if err != nil {
-		return agentLink(a)
-	}
-	l = linkAmong(a, as)
-	d.mu.Lock()
-	if d.known == nil {
-		d.known = map[string]view.AgentLink{}
-	}
-	d.known[id] = l
-	d.mu.Unlock()
-	return l
+	d.known[id] = agentLink(a)
+	return d.known[id]
+}
+
+func stranger(id string) view.AgentLink {
+	return view.AgentLink{Name: id, Called: id, Flag: view.FlagOf(id, hueOf(id))}
 }
 
 func (d *directory) forget() {
@@ -184,22 +188,31 @@ func (d *directory) forget() {
 }
 
 func agentLink(a *orchestrator.Agent) view.AgentLink {
-	name := a.Name
-	if name == "" {
-		name = a.ID
-	}
-	return view.AgentLink{ID: a.ID, Name: name, Flag: view.FlagOf(name, a.Hue)}
+	name := cmp.Or(a.Name, a.ID)
+	return view.AgentLink{ID: a.ID, Name: name, Called: name, Flag: view.FlagOf(name, a.Hue)}
 }
 
-// linkAmong is agentLink among others: where another has the same name the id stands beside it.
-func linkAmong(a *orchestrator.Agent, as []*orchestrator.Agent) view.AgentLink {
-	l := agentLink(a)
-	if slices.ContainsFunc(as, func(b *orchestrator.Agent) bool {
-		return b.ID != a.ID && b.Name == a.Name && b.Trust == orchestrator.TrustApproved
-	}) && l.Name != a.ID {
-		l.Name += " (" + a.ID + ")"
+// linksOf shows agents beside each other: where another that can be written to is called the same, the id stands beside the
+// name.
+func linksOf(as []*orchestrator.Agent) []view.AgentLink {
+	called := map[string]int{}
+	for _, a := range as {
+		if a.Trust == orchestrator.TrustApproved {
+			called[a.Name]++
+		}
 	}
-	return l
+	links := make([]view.AgentLink, len(as))
+	for i, a := range as {
+		links[i] = agentLink(a)
+		others := called[a.Name]
+		if a.Trust == orchestrator.TrustApproved {
+			others--
+		}
+		if others > 0 && links[i].Name != a.ID {
+			links[i].Name += " (" + a.ID + ")"
+		}
+	}
+	return links
 }
 
 // hueOf is a stable hue for an agent without one.

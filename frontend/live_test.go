@@ -46,6 +46,30 @@ func TestWindowFollowsRun(t *testing.T) {
 	}
 }
 
+// TestUnwantedIsHeard: what somebody said no to did not fail, for who hears it either.
+func TestUnwantedIsHeard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.chatWith("c1")
+	w.begin("c1", "r1", "Publish it")
+	a := w.open("/c/c1")
+	a.until("Publish it", "Sent")
+	end, err := json.Marshal(orchestrator.EndData{State: string(a2a.TaskStateFailed), Fault: &orchestrator.Fault{Kind: orchestrator.FaultDeclined, What: "Step publish was declined."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.end("c1", "r1", a2a.TaskStateFailed, &orchestrator.Item{Kind: orchestrator.ItemEnd, AgentID: "atlas", Data: end})
+	a.until("You said no")
+	eventually(t, func() error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !slices.Contains(a.said, "Atlas Research: You said no") || slices.Contains(a.said, "Atlas Research: Failed") {
+			return fmt.Errorf("a screen reader heard %q", a.said)
+		}
+		return nil
+	})
+}
+
 // However a run streams, every window shows what the page shows: one that watched, one that came in the middle, and one
 // that was cut off and came back.
 func TestWindowsShowTheSame(t *testing.T) {

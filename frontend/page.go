@@ -294,9 +294,9 @@ func (s *Site) agents(ctx context.Context) ([]view.AgentLink, error) {
 		return nil, err
 	}
 	var links []view.AgentLink
-	for _, a := range as {
-		if a.Trust == orchestrator.TrustApproved {
-			links = append(links, linkAmong(a, as))
+	for i, l := range linksOf(as) {
+		if as[i].Trust == orchestrator.TrustApproved {
+			links = append(links, l)
 		}
 	}
 	return links, nil

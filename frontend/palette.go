@@ -166,7 +166,7 @@ func (s *Site) agentOptions(ctx context.Context, q string) ([]view.Option, error
 		if spans != nil && len(out) < paletteRows {
 			out = append(out, view.Option{
 				Name: spans, Flag: &l.Flag, Detail: view.T(ctx, "New chat with this agent"), Href: "/?to=" + url.QueryEscape(l.ID),
-				To: l.ID, Insert: "@" + strings.TrimSuffix(l.Name, " ("+l.ID+")") + " ",
+				To: l.ID, Insert: "@" + l.Called + " ",
 			})
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Site) runBoard(ctx context.Context, run string, _ url.Values) (*board, 
 	b := &board{fixed: []row{
 		s.clocked(ctx, "run-head", p.Began, func(now time.Time) templ.Component { return view.RunHeadBox(s.runHead(ctx, p), now) }),
 		newRow(ctx, "run-graph", view.RunGraph(s.drawGraph(ctx, p.Nodes, func(id string) string { return "#" + stepID(id) }))),
-		newRow(ctx, "run-fall", view.RunFall(s.runBars(ctx, p))),
+		s.clocked(ctx, "run-fall", p.Began, func(now time.Time) templ.Component { return view.RunFall(s.runBars(ctx, p, now), now) }),
 		newRow(ctx, "run-arts", view.RunArtifacts(s.runArtifacts(ctx, p))),
 	}}
 	steps := section{id: "run-steps"}
@@ -49,12 +49,8 @@ func (s *Site) runBoard(ctx context.Context, run string, _ url.Values) (*board, 
 		steps.rows = append(steps.rows, s.clocked(ctx, st.ID, n.Began, func(now time.Time) templ.Component { return view.StepItem(st, now) }))
 	}
 	b.sections = []section{steps}
-	if !p.State.Terminal() { // its timeline goes on while nothing happens; slower while it waits for somebody
-		every := int64(1)
-		if p.State.Interrupted() {
-			every = 10
-		}
-		b.poll = func(context.Context) int64 { return s.now().Unix() / every }
+	if p.Ended.IsZero() { // the page has its clocks and bars go on, until a bar is at the end of the axis
+		b.poll = func(context.Context) int64 { return int64(axis(s.now().Sub(p.Began))) }
 		b.polled = b.poll(ctx)
 	}
 	return b, nil
@@ -71,12 +67,12 @@ func stepID(node string) string { return "step-" + node }
 
 func (s *Site) runHead(ctx context.Context, p *orchestrator.Plan) view.RunHead {
 	h := view.RunHead{RunID: p.RunID, Name: p.Name, Steps: len(p.Nodes), Open: !p.State.Terminal()}
-	h.State, _ = view.EndState(ctx, p.State, p.Fault)
+	h.State = view.EndState(ctx, p.State, p.Fault)
 	h.Again = !h.Open && p.ConversationID != ""
 	if h.Open {
 		h.Since = p.Began
 	} else {
-		h.Took = view.Duration(p.Ended.Sub(p.Began))
+		h.Took = view.Spent(p.Ended.Sub(p.Began))
 	}
 	for i := range p.Nodes {
 		switch p.Nodes[i].State {
@@ -134,7 +130,7 @@ func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.P
 	case n.Ended.IsZero():
 		st.Since = n.Began
 	default:
-		st.Took = view.Duration(n.Ended.Sub(n.Began))
+		st.Took = view.Spent(n.Ended.Sub(n.Began))
 	}
 	if n.AskID != "" {
 		st.Ask = "/inbox?ask=" + url.QueryEscape(n.AskID)
@@ -144,11 +140,8 @@ func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.P
 		if n.CanStop {
 			st.Stop = at + "/stop"
 		}
-		switch {
-		case n.CanRetry:
+		if n.CanRetry {
 			st.Retry = at + "/retry"
-		case p.State == a2a.TaskStateFailed && p.ConversationID != "" && n.State == "failed" && len(n.Calls) > 0:
-			st.Retry = "/runs/" + url.PathEscape(n.Calls[len(n.Calls)-1].RunID) + "/retry" // in a new run, with what the others gave
 		}
 	}
 	if n.Round > 1 {
@@ -174,7 +167,7 @@ func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.P
 
 // call is one call of a step that has several.
 func (s *Site) call(ctx context.Context, c *orchestrator.PlanCall, depth int) view.Step {
-	st := view.Step{State: view.TaskState(ctx, c.State), Fault: planFault(ctx, c.Fault), Links: s.callLinks(ctx, c)}
+	st := view.Step{State: view.EndState(ctx, c.State, c.Fault), Fault: planFault(ctx, c.Fault), Links: s.callLinks(ctx, c)}
 	if c.AgentID != "" {
 		l := s.people.link(ctx, c.AgentID)
 		st.Flag, st.Agent = &l.Flag, l.Name
@@ -199,7 +192,7 @@ func (s *Site) call(ctx context.Context, c *orchestrator.PlanCall, depth int) vi
 	if c.Ended.IsZero() {
 		st.Since = c.Began
 	} else {
-		st.Took = view.Duration(c.Ended.Sub(c.Began))
+		st.Took = view.Spent(c.Ended.Sub(c.Began))
 	}
 	if c.Planned {
 		st.Kids = s.nested(ctx, c.RunID, depth)
@@ -230,19 +223,20 @@ func (s *Site) callLinks(ctx context.Context, c *orchestrator.PlanCall) []view.L
 	}
 }
 
-// runBars draws the run in time.
-func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan) view.Bars {
-	end := p.Ended
-	if end.IsZero() {
-		// It grows in steps, so that what nothing happened in is not drawn again and again.
-		end = s.now().Truncate(time.Second).Add(time.Second)
+// runBars draws the run in time. One that goes on has an axis with room, on which its bars grow in the page.
+func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan, now time.Time) view.Bars {
+	if p.Began.IsZero() {
+		return view.Bars{}
 	}
-	whole := end.Sub(p.Began)
-	if whole <= 0 || p.Began.IsZero() {
+	whole := p.Ended.Sub(p.Began)
+	if p.Ended.IsZero() {
+		whole = axis(s.now().Sub(p.Began))
+	}
+	if whole <= 0 {
 		return view.Bars{}
 	}
 	at := func(t time.Time) float64 { return 100 * float64(t.Sub(p.Began)) / float64(whole) }
-	var b view.Bars
+	b := view.Bars{Whole: whole}
 	for t := time.Duration(0); t <= whole*9/10; t += every(whole) {
 		b.Marks = append(b.Marks, view.BarMark{X: 100 * float64(t) / float64(whole), Text: mark(t)})
 	}
@@ -260,17 +254,20 @@ func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan) view.Bars {
 			continue
 		}
 		state := view.StepState(ctx, n)
-		to := n.Ended
-		if to.IsZero() {
-			to = end
-		}
-		l := view.BarLine{Title: titled(n), Took: spent(to.Sub(n.Began))}
+		l := view.BarLine{Title: titled(n)}
 		first := n.Began
 		if len(n.Calls) > 0 && n.Calls[0].Began.After(n.Began.Add(whole/100)) { // it waited for a yes
 			first = n.Calls[0].Began
 			l.Parts = append(l.Parts, view.BarPart{X: at(n.Began), W: at(first) - at(n.Began), Class: "is-ask", Word: view.T(ctx, "Needs you")})
 		}
-		l.Parts = append(l.Parts, view.BarPart{X: at(first), W: max(at(to)-at(first), 0.6), Class: state.Class, Word: state.Word})
+		part, to := view.BarPart{X: at(first), Class: state.Class, Word: state.Word}, n.Ended
+		if to.IsZero() {
+			l.Since, part.Since, to = n.Began, first, now
+		} else {
+			l.Took = view.Spent(to.Sub(n.Began))
+		}
+		part.W = max(at(to)-at(first), 0.6)
+		l.Parts = append(l.Parts, part)
 		b.Lines = append(b.Lines, l)
 	}
 	if in+out > 0 {
@@ -280,6 +277,20 @@ func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan) view.Bars {
 		b.Usage = strings.TrimSpace(b.Usage + " " + strconv.FormatFloat(cost, 'f', -1, 64) + " " + currency)
 	}
 	return b
+}
+
+// axis is how long the axis is of a run that has gone on for so long: a round time, and more than that.
+func axis(d time.Duration) time.Duration {
+	for _, s := range []time.Duration{10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 12 * 3600} {
+		if d < s*time.Second {
+			return s * time.Second
+		}
+	}
+	whole := 24 * time.Hour
+	for whole <= d {
+		whole *= 2
+	}
+	return whole
 }
 
 // every is how far the marks of a time are apart: a round time, and four of them at most before the end of the axis.
@@ -306,14 +317,6 @@ func mark(t time.Duration) string {
 		return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) + " s"
 	}
 	return view.Duration(t)
-}
-
-// spent is a time that something took, with tenths while they matter.
-func spent(d time.Duration) string {
-	if d < 10*time.Second {
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
-	}
-	return view.Duration(d)
 }
 
 func (s *Site) runArtifacts(ctx context.Context, p *orchestrator.Plan) []view.RunArtifact {
@@ -381,21 +384,28 @@ func (s *Site) runPage(w http.ResponseWriter, r *http.Request) error {
 
 // stopStep and retryStep steer one step of a plan.
 func (s *Site) stopStep(w http.ResponseWriter, r *http.Request) error {
-	return s.steerStep(w, r, orchestrator.Planner.StopStep)
-}
-
-func (s *Site) retryStep(w http.ResponseWriter, r *http.Request) error {
-	return s.steerStep(w, r, orchestrator.Planner.RetryStep)
-}
-
-func (s *Site) steerStep(w http.ResponseWriter, r *http.Request, f func(orchestrator.Planner, context.Context, string, string) error) error {
 	if s.opts.Planner == nil {
 		return errNoPage
 	}
-	if err := f(s.opts.Planner, r.Context(), r.PathValue("id"), r.PathValue("step")); err != nil {
+	if err := s.opts.Planner.StopStep(r.Context(), r.PathValue("id"), r.PathValue("step")); err != nil {
 		return err
 	}
 	return done(w, r, "/runs/"+url.PathEscape(r.PathValue("id")))
+}
+
+func (s *Site) retryStep(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Planner == nil {
+		return errNoPage
+	}
+	id := r.PathValue("id")
+	run, err := s.opts.Planner.RetryStep(r.Context(), id, r.PathValue("step"))
+	if err != nil {
+		return err
+	}
+	if run.ID == id {
+		return done(w, r, "/runs/"+url.PathEscape(id))
+	}
+	return s.begun(w, r, run, run.ConversationID)
 }
 
 // planOf returns the newest run of a conversation that has a plan, "" when none has, by its newest items.
@@ -458,6 +468,24 @@ func (s *Site) planned(ctx context.Context, run string) bool {
 	}
 	_, err := s.opts.Planner.Plan(ctx, run)
 	return err == nil
+}
+
+// runState is how a run stands. Whether one with a plan failed by what its person did is looked up once.
+func (s *Site) runState(ctx context.Context, r *orchestrator.Run) view.State {
+	if r.State != a2a.TaskStateFailed || s.opts.Planner == nil {
+		return view.TaskState(ctx, r.State)
+	}
+	kind, ok := s.ends.get(r.ID)
+	if !ok {
+		switch p, err := s.opts.Planner.Plan(ctx, r.ID); {
+		case err == nil && p.Fault != nil:
+			kind = p.Fault.Kind
+		case err != nil && !errors.Is(err, orchestrator.ErrNotFound):
+			return view.TaskState(ctx, r.State)
+		}
+		s.ends.put(r.ID, kind)
+	}
+	return view.EndState(ctx, r.State, &orchestrator.Fault{Kind: kind})
 }
 
 // stepScope begins the scope of a run that carries out a step of another run's plan.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,9 +49,16 @@ func (o *office) StopStep(_ context.Context, run, node string) error {
 	return nil
 }
 
-func (o *office) RetryStep(_ context.Context, run, node string) error {
+func (o *office) RetryStep(ctx context.Context, run, node string) (*orchestrator.Run, error) {
 	o.steered = append(o.steered, "retry "+run+" "+node)
-	return nil
+	p, err := o.Plan(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Ended.IsZero() {
+		run += "-again"
+	}
+	return &orchestrator.Run{ID: run, ConversationID: p.ConversationID}, nil
 }
 
 func (o *office) Workflows(context.Context) ([]*orchestrator.Workflow, error) { return o.kept, nil }
@@ -168,17 +176,32 @@ func TestRun(t *testing.T) {
 		t.Errorf("again, without a plan: %d %s", r.StatusCode, r.Header.Get("Location"))
 	}
 	over := plan()
-	over.State, over.Ended, over.Nodes[1].State, over.Nodes[1].CanStop = a2a.TaskStateFailed, clock, "failed", false
+	over.State, over.Ended, over.Nodes[1].State, over.Nodes[1].CanStop, over.Nodes[1].CanRetry = a2a.TaskStateFailed, clock, "failed", false, true
 	o.mu.Lock()
 	o.plans["r1"], o.plans["r-again"] = over, plan()
 	o.mu.Unlock()
 	if r := w.post("/runs/r1/retry", nil); r.StatusCode != 303 || r.Header.Get("Location") != "/c/c1?run=r-again" {
 		t.Errorf("again: %d %s", r.StatusCode, r.Header.Get("Location"))
 	}
-	// A step that failed is tried again by its call, also when its plan is over; one that was done is not.
+	// A step that failed is tried again, also when its plan is over, and what it goes on as stands beside the chat then; one
+	// that was done is not.
 	body := w.get("/runs/r1").want(t, 200, "Run again").body
-	if has(t, body, `action="/runs/r1c/retry"`); strings.Contains(body, "/runs/r1a/retry") || strings.Contains(body, "/runs/r1b/retry") {
+	if has(t, body, `action="/runs/r1/steps/b/retry"`); strings.Contains(body, "/steps/a/retry") {
 		t.Error("a step that was done can be tried again")
+	}
+	o.mu.Lock()
+	o.plans["r1-again"] = plan()
+	o.mu.Unlock()
+	if r := w.post("/runs/r1/steps/b/retry", nil); r.StatusCode != 303 || r.Header.Get("Location") != "/c/c1?run=r1-again" {
+		t.Errorf("a step again: %d %s", r.StatusCode, r.Header.Get("Location"))
+	}
+	// In the transcript it is the step, too.
+	end, _ := json.Marshal(orchestrator.EndData{State: string(a2a.TaskStateFailed), Fault: &orchestrator.Fault{Kind: orchestrator.FaultDeclined, What: "Step b was declined."}})
+	w.write(&orchestrator.Batch{Items: []*orchestrator.Item{{ConversationID: "c1", RunID: "r1", Kind: orchestrator.ItemEnd, AgentID: orchestrator.OwnAgent, Data: end, At: clock}}})
+	if body := w.get("/c/c1").want(t, 200, "You said no").body; strings.Contains(body, `action="/runs/r1/retry"`) {
+		t.Error("a no to one step has all of them done again")
+	} else {
+		has(t, body, `action="/runs/r1/steps/b/retry"`)
 	}
 	// A run without a plan is a task, and nothing more.
 	if r := w.get("/runs/r0"); r.StatusCode != 303 || r.Header.Get("Location") != "/tasks/r0" {
@@ -218,10 +241,10 @@ func TestRunWire(t *testing.T) {
 // TestRunVersions has a clock go on: what did not change is not sent again, and what did is.
 func TestRunVersions(t *testing.T) {
 	t.Parallel()
-	now := clock
-	var mu sync.Mutex
+	var now atomic.Pointer[time.Time]
+	now.Store(&clock)
 	o := &office{plans: map[string]*orchestrator.Plan{"r1": plan()}}
-	w := newWorld(t, &Options{Planner: o, Library: o, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+	w := newWorld(t, &Options{Planner: o, Library: o, Now: func() time.Time { return *now.Load() }})
 	draw := func() *board {
 		b, err := w.runBoard(w.Context(), "r1", nil)
 		if err != nil {
@@ -230,12 +253,25 @@ func TestRunVersions(t *testing.T) {
 		return b
 	}
 	first := draw()
-	mu.Lock()
-	now = now.Add(300 * time.Millisecond)
-	mu.Unlock()
+	due := func(d time.Duration) bool {
+		later := now.Load().Add(d)
+		now.Store(&later)
+		return first.poll(t.Context()) != first.polled
+	}
+	// The plan has gone on for 2:00, on an axis of 5:00.
+	if due(3*time.Minute - time.Nanosecond) {
+		t.Error("nothing happened, and it is to be drawn again")
+	}
 	if ops := draw().since(first.seen()); len(ops) != 0 {
 		t.Errorf("nothing happened, and it is drawn again: %v", ops)
 	}
+	if !due(time.Nanosecond) {
+		t.Error("the axis is too short, and stays")
+	}
+	if ops := draw().since(first.seen()); len(ops) != 1 || ops[0][1] != "run-fall" {
+		t.Errorf("of a longer axis is drawn: %v", ops)
+	}
+	now.Store(&clock)
 	o.mu.Lock()
 	o.plans["r1"].Nodes[1].State = "done"
 	o.plans["r1"].Nodes[1].Ended = clock
@@ -285,6 +321,16 @@ func TestWorkflows(t *testing.T) {
 	}
 	o.plans["r2"].Nodes[1].State = "failed"
 	w.get("/workflows/made/compare?a=r1&b=r2").want(t, 200, "differs", "Failed")
+	// What somebody said no to did not fail for them, as a whole and as a call, here and in the list.
+	no := &orchestrator.Fault{Kind: orchestrator.FaultDeclined, What: "It was declined."}
+	o.plans["r2"].State, o.plans["r2"].Ended, o.plans["r2"].Fault, o.plans["r2"].Nodes[1].Fault = a2a.TaskStateFailed, clock, no, no
+	o.plans["r2"].Nodes[0].Calls[0].Fault = no
+	o.runs[0].State = a2a.TaskStateFailed
+	for _, path := range []string{"/workflows/made/compare?a=r1&b=r2", "/workflows/made"} {
+		if p := w.get(path).want(t, 200, "You said no"); strings.Contains(p.body, "Failed") {
+			t.Errorf("%s says that it failed", path)
+		}
+	}
 	w.get("/workflows/made/compare?a=r1&b=r7").want(t, 404)
 	w.post("/workflows/made/remove", nil).want(t, 303)
 	w.get("/workflows").want(t, 200, "No workflow is kept yet")

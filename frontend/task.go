@@ -254,7 +254,7 @@ func (s *Site) told(ctx context.Context, run *orchestrator.Run) (*a2a.Task, []vi
 type ledger struct {
 	lines []view.TaskEvent
 	last  a2a.TaskState
-	said  string         // with it
+	said  string         // HTML of the words that were written down with it or with a question: nothing is written twice
 	arts  map[string]int // line of an artifact that is being written, by its id
 	n     map[string]int
 }

@@ -110,7 +110,7 @@ func (s *Site) tasksBoard(ctx context.Context, path string, q url.Values) (*boar
 
 func (s *Site) taskRow(ctx context.Context, r *orchestrator.Run, callers map[string]string) view.TaskRow {
 	v := view.TaskRow{
-		ID: r.ID, State: view.TaskState(ctx, r.State), Title: s.taskTitle(ctx, r), Agent: s.speaker(ctx, r.To), Caller: caller(r.Principal, callers),
+		ID: r.ID, State: s.runState(ctx, r), Title: s.taskTitle(ctx, r), Agent: s.speaker(ctx, r.To), Caller: caller(r.Principal, callers),
 		Inbound: r.Principal != orchestrator.LocalPrincipal, Started: r.Created, Updated: r.Updated, Open: !r.State.Terminal(),
 		Href: "/tasks/" + url.PathEscape(r.ID),
 	}

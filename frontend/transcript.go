@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -157,18 +158,15 @@ func partHref(run, artifact string) func(int) string {
 func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Block {
 	var d orchestrator.EndData
 	_ = json.Unmarshal(it.Data, &d)
-	st, wanted := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
+	st := view.EndState(ctx, a2a.TaskState(d.State), d.Fault)
 	text := view.Tv(ctx, it.Text)
 	took := ""
 	if d.Took >= 1000 {
-		took = view.T(ctx, "after %s", view.Duration(time.Duration(d.Took)*time.Millisecond))
+		took = view.T(ctx, "after %s", view.Spent(time.Duration(d.Took)*time.Millisecond))
 	}
-	retry := ""
-	if it.RunID != "" {
-		retry = "/runs/" + url.PathEscape(it.RunID) + "/retry"
-	}
+	retry := s.retryHref(ctx, it.RunID)
 	switch {
-	case d.Fault != nil && wanted:
+	case d.Fault != nil && st.Wanted():
 		text = view.Tv(ctx, d.Fault.What)
 	case d.Fault != nil:
 		f := view.FaultOf(ctx, d.Fault, retry)
@@ -182,4 +180,22 @@ func (s *Site) endBlocks(ctx context.Context, it *orchestrator.Item) []view.Bloc
 		retry = ""
 	}
 	return []view.Block{{Kind: view.BlockState, State: &st, Took: took, Text: text, Retry: retry}}
+}
+
+// retryHref is where to post to try a run again that did not end well: of one with a plan only the step that failed, where
+// that is one, and what needs it.
+func (s *Site) retryHref(ctx context.Context, run string) string {
+	if run == "" {
+		return ""
+	}
+	at := "/runs/" + url.PathEscape(run)
+	if s.opts.Planner != nil {
+		if p, err := s.opts.Planner.Plan(ctx, run); err == nil {
+			failed := slices.DeleteFunc(slices.Clone(p.Nodes), func(n orchestrator.PlanNode) bool { return !n.CanRetry })
+			if len(failed) == 1 {
+				at += "/steps/" + url.PathEscape(failed[0].ID)
+			}
+		}
+	}
+	return at + "/retry"
 }

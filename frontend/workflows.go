@@ -107,7 +107,7 @@ func (s *Site) workflowRuns(ctx context.Context, id string) (*board, error) {
 
 func (s *Site) workflowRun(ctx context.Context, r *orchestrator.Run) view.WorkflowRun {
 	v := view.WorkflowRun{
-		ID: r.ID, Title: cmp.Or(s.taskTitle(ctx, r), r.ID), State: view.TaskState(ctx, r.State), At: r.Created.In(s.now().Location()),
+		ID: r.ID, Title: cmp.Or(s.taskTitle(ctx, r), r.ID), State: s.runState(ctx, r), At: r.Created.In(s.now().Location()),
 		Href: "/runs/" + url.PathEscape(r.ID),
 	}
 	if r.ConversationID != "" {
@@ -117,7 +117,7 @@ func (s *Site) workflowRun(ctx context.Context, r *orchestrator.Run) view.Workfl
 		v.Href = "/c/" + url.PathEscape(r.ConversationID) + "?run=" + url.QueryEscape(r.ID)
 	}
 	if r.State.Terminal() {
-		v.Took = view.Duration(r.Updated.Sub(r.Created))
+		v.Took = view.Spent(r.Updated.Sub(r.Created))
 	}
 	return v
 }
@@ -377,10 +377,10 @@ func (s *Site) compared(ctx context.Context, a, b string) ([]view.ComparedRow, e
 		rows = append(rows, view.ComparedRow{Name: name, A: a, B: b, Same: same})
 	}
 	state := func(p *orchestrator.Plan) view.ComparedCell {
-		st := view.TaskState(ctx, p.State)
+		st := view.EndState(ctx, p.State, p.Fault)
 		c := view.ComparedCell{State: &st}
 		if !p.Ended.IsZero() {
-			c.Took = view.Duration(p.Ended.Sub(p.Began))
+			c.Took = view.Spent(p.Ended.Sub(p.Began))
 		}
 		return c
 	}
@@ -428,7 +428,7 @@ func (s *Site) comparedNode(ctx context.Context, n *orchestrator.PlanNode) view.
 	st := view.StepState(ctx, n)
 	c := view.ComparedCell{State: &st, Text: shorten(n.Text, stepText)}
 	if !n.Ended.IsZero() && !n.Began.IsZero() {
-		c.Took = spent(n.Ended.Sub(n.Began))
+		c.Took = view.Spent(n.Ended.Sub(n.Began))
 	}
 	if n.Fault != nil {
 		c.Text = n.Fault.What

@@ -28,6 +28,11 @@ const (
 	FaultStopped  = "stopped"
 )
 
+// Wanted reports whether a person did it, so that it is no failure to them.
+func (f *Fault) Wanted() bool {
+	return f != nil && (f.Kind == FaultDeclined || f.Kind == FaultStopped)
+}
+
 func (f *Fault) Error() string { return f.What }
 
 // Where says on whose side a failure lies.

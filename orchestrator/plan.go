@@ -25,9 +25,9 @@ type Planner interface {
 	// StopStep stops what a step of a plan has going on; what follows is as the plan says of failures.
 	StopStep(ctx context.Context, run, node string) error
 
-	// RetryStep begins a failed step of a plan that still goes on once more. A plan that has ended is begun anew by Retry:
-	// of its run as a whole, of the run of a call with what the other steps gave.
-	RetryStep(ctx context.Context, run, node string) error
+	// RetryStep begins a failed step of a plan once more: in its plan while that goes on, else in a new run, which begins
+	// with what the other steps gave. It returns the run that the step is a part of then. Retry begins the whole plan anew.
+	RetryStep(ctx context.Context, run, node string) (*Run, error)
 }
 
 // Launch is a workflow to be carried out. Exactly one of Workflow and Source is set.

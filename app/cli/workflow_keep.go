@@ -183,7 +183,7 @@ func (e *env) planCmd() *cobra.Command {
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow it to its end, and answer what it asks")
 	c.Flags().BoolVar(&wait, "wait", false, "with --follow and without a terminal: wait until somebody answers elsewhere")
 	c.AddCommand(e.planStepCmd("stop", "Stop what a step has going on; what follows is as the plan says of failures"),
-		e.planStepCmd("retry", "Try a failed step of a run that goes on again"))
+		e.planStepCmd("retry", "Try a failed step again: in its run while that goes on, else in a new one with what the others gave"))
 	return e.readable(c)
 }
 
@@ -192,7 +192,14 @@ func (e *env) planStepCmd(what, short string) *cobra.Command {
 		Use: what + " RUN STEP", Short: short,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.call(cmd.Context(), "plan."+what, app.StepRef{Run: args[0], Step: args[1]}, nil)
+			var in app.Named
+			if err := e.call(cmd.Context(), "plan."+what, app.StepRef{Run: args[0], Step: args[1]}, &in); err != nil {
+				return err
+			}
+			if in.ID != "" && in.ID != args[0] {
+				return e.print(&in, func() { fmt.Fprintf(e.stdout, "It goes on in the run %s\n", in.ID) })
+			}
+			return nil
 		},
 	}
 }

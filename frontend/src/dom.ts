@@ -34,7 +34,7 @@ export function apply(ops: Op[]): void {
 	const key = focused instanceof HTMLElement ? keyOf(focused) : "";
 	let told = false; // a text that streams is nobody else's business, and the whole page is long to look through
 	for (const [op, id, body = ""] of ops) {
-		told ||= !/-[tf]$/.test(id);
+		told ||= !/^p\d+-[tf]$/.test(id); // as fold.go names what streams
 		if (op === "s") {
 			say(body);
 			continue;

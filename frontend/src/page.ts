@@ -76,6 +76,10 @@ export const skew = Date.now() - Number(document.body.dataset.now);
 export function tick(): void {
 	const now = Date.now() - skew;
 	for (const el of all<HTMLElement>("[data-since]")) el.textContent = clock(now - Number(el.dataset.since));
+	for (const el of all<SVGElement>(".fall [data-grows]")) {
+		const whole = Number(el.closest<HTMLElement>(".fall")!.dataset.whole);
+		el.setAttribute("width", `${Math.min(100 - parseFloat(el.getAttribute("x")!), Math.max(0.6, 100 * (now - Number(el.dataset.grows)) / whole))}%`);
+	}
 	for (const el of all<HTMLElement>("[data-age]")) el.textContent = age(Math.max(0, now - Number(el.dataset.age)));
 }
 

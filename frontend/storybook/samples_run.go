@@ -40,10 +40,11 @@ func runSamples() []Sample {
 		},
 	}
 	bars := view.Bars{
+		Whole: 3 * time.Minute,
 		Usage: "2 calls reported 1234 tokens", Marks: []view.BarMark{{X: 0, Text: "0:00"}, {X: 50, Text: "1:30"}},
 		Lines: []view.BarLine{
 			{Title: "Gather", Took: "1:10", Parts: []view.BarPart{{X: 0, W: 12, Class: "is-fail", Word: "Failed"}, {X: 14, W: 25, Class: "is-done", Word: "Done"}}},
-			{Title: "Write", Took: "1:50", Parts: []view.BarPart{{X: 39, W: 61, Class: "is-work", Word: "Working"}}},
+			{Title: "Write", Since: began, Parts: []view.BarPart{{X: 39, W: 61, Since: began, Class: "is-work", Word: "Working"}}},
 		},
 	}
 	done, failed := st("done"), st("failed")
@@ -54,7 +55,7 @@ func runSamples() []Sample {
 	last := view.WorkflowRun{ID: "r1", Title: "Tide tables", State: done, At: now.Add(-time.Hour), Took: "2:31", Href: "/c/c1?run=r1"}
 	parts := view.RunParts{
 		Head: drawn(view.RunHeadBox(view.RunHead{RunID: "r1", Name: "Research", State: st("running"), Since: began, Steps: 7, Done: 1, Open: true}, now)), Graph: drawn(view.RunGraph(graph)),
-		Steps: drawn(view.StepItem(deep, now)), Fall: drawn(view.RunFall(bars)), Arts: drawn(view.RunArtifacts(nil)),
+		Steps: drawn(view.StepItem(deep, now)), Fall: drawn(view.RunFall(bars, now)), Arts: drawn(view.RunArtifacts(nil)),
 	}
 	return []Sample{
 		{"run-head", view.RunHeadBox(view.RunHead{RunID: "r1", Name: "Research", State: st("running"), Since: began, Steps: 7, Done: 1, Asking: 2, Open: true}, now)},
@@ -70,8 +71,8 @@ func runSamples() []Sample {
 		{"run-step-asking", view.StepItem(view.Step{ID: "step-c", Title: "Publish", State: st("approving"), Since: began, Ask: "/inbox?ask=a1", Opened: true}, now)},
 		{"run-step-failed", view.StepItem(view.Step{ID: "step-d", Title: "Scan", Detail: "attempt 3", State: failed, Took: "0:04", Fault: refused, Retry: "/runs/r1/steps/d/retry", Opened: true}, now)},
 		{"run-step-nested", view.StepItem(deep, now)},
-		{"run-timeline", view.RunFall(bars)},
-		{"run-timeline-none", view.RunFall(view.Bars{})},
+		{"run-timeline", view.RunFall(bars, now)},
+		{"run-timeline-none", view.RunFall(view.Bars{}, now)},
 		{"run-artifacts", view.RunArtifacts([]view.RunArtifact{{Name: "stores.csv", Detail: "CSV, 2 rows", Href: "/runs/r1a/artifacts/x/0", Step: "Gather"}})},
 		{"run-panel", view.RunPanel(view.Run{ID: "r1", Title: "Research", Chat: "/c/c1", Wire: "/wire?run=r1", Parts: parts})},
 		{"workflow-row", view.WorkflowRow(view.WorkflowItem{ID: "publish", Name: "Research and publish", Text: "Finds, writes, asks, publishes", Steps: 4, Exposed: true, Last: &last})},

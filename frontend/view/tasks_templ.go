@@ -1123,9 +1123,9 @@ func TaskLine(r TaskRow, now time.Time) templ.Component {
 			}
 		} else {
 			var templ_7745c5c3_Var63 string
-			templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinStringErrs(Duration(r.Updated.Sub(r.Started)))
+			templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinStringErrs(Spent(r.Updated.Sub(r.Started)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `frontend/view/tasks.templ`, Line: 173, Col: 40}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `frontend/view/tasks.templ`, Line: 173, Col: 37}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var63))
 			if templ_7745c5c3_Err != nil {

@@ -68,9 +68,10 @@ type ChatLink struct {
 
 // AgentLink is one agent in a list.
 type AgentLink struct {
-	ID   string
-	Name string
-	Flag Flag
+	ID     string
+	Name   string // no other in the list has it
+	Called string // by its card; others may be called so too
+	Flag   Flag
 }
 
 // Flag is what an agent flies: two letters on a cloth of its hue.

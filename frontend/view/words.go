@@ -45,21 +45,20 @@ func TaskState(ctx context.Context, s a2a.TaskState) State {
 	return State{"is-wait", "s-wait", raw, raw}
 }
 
-// EndState is how a run stands, and whether that is what its person wanted, who said no to it or stopped it: no failure,
-// although the run may have failed by it.
-func EndState(ctx context.Context, s a2a.TaskState, f *orchestrator.Fault) (_ State, wanted bool) {
-	st := TaskState(ctx, s)
-	if f == nil {
-		return st, s == a2a.TaskStateCanceled
+// EndState is how a run stands, of which f says why it failed; nil = it did not, or nobody knows. What its person said no
+// to, or stopped, did not fail for them.
+func EndState(ctx context.Context, s a2a.TaskState, f *orchestrator.Fault) State {
+	switch {
+	case !f.Wanted():
+		return TaskState(ctx, s)
+	case f.Kind == orchestrator.FaultDeclined:
+		return State{"is-stop", "s-stop", T(ctx, "You said no"), string(s)}
 	}
-	switch f.Kind {
-	case orchestrator.FaultDeclined:
-		return State{"is-stop", "s-stop", T(ctx, "You said no"), string(s)}, true
-	case orchestrator.FaultStopped:
-		return State{"is-stop", "s-stop", T(ctx, "Stopped"), string(s)}, true
-	}
-	return st, s == a2a.TaskStateCanceled
+	return State{"is-stop", "s-stop", T(ctx, "Stopped"), string(s)}
 }
+
+// Wanted reports whether that is an end which a person wanted, so that it is no failure and is not shown as one.
+func (s State) Wanted() bool { return s.Class == "is-stop" }
 
 // ChatState returns what the list shows beside a chat; ok is false when that is nothing.
 func ChatState(ctx context.Context, s orchestrator.ConversationState) (_ State, ok bool) {
@@ -190,6 +189,14 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// Spent says how long something took that is over, with tenths while they matter. What goes on has a clock: Duration.
+func Spent(d time.Duration) string {
+	if d = max(d, 0); d < 10*time.Second {
+		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', 1, 64) + " s"
+	}
+	return Duration(d)
 }
 
 // Bytes says a size as people do.

@@ -192,7 +192,7 @@ func (c *change) chatState(ctx context.Context) (orchestrator.ConversationState,
 	state := orchestrator.ConversationWorking
 	if r.state.Ended {
 		state = orchestrator.ConversationIdle
-		if r.row.State == a2a.TaskStateFailed || r.row.State == a2a.TaskStateRejected {
+		if (r.row.State == a2a.TaskStateFailed || r.row.State == a2a.TaskStateRejected) && !r.state.Fault.Wanted() {
 			state = orchestrator.ConversationFailed
 		}
 	}

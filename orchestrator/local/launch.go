@@ -158,10 +158,7 @@ func (d *Driver) retryCall(ctx context.Context, row *orchestrator.Run) (*orchest
 			if !p.Ended.IsZero() {
 				return d.retryStep(ctx, id, p.Nodes[i].ID)
 			}
-			if err := d.RetryStep(ctx, id, p.Nodes[i].ID); err != nil {
-				return nil, err
-			}
-			return d.store.Run(ctx, id)
+			return d.RetryStep(ctx, id, p.Nodes[i].ID)
 		}
 	}
 	return nil, orchestrator.ErrNotFound

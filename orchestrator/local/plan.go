@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"parley/a2a"
@@ -97,8 +98,18 @@ func (d *Driver) StopStep(ctx context.Context, run, node string) error {
 }
 
 // RetryStep is orchestrator.Planner's.
-func (d *Driver) RetryStep(ctx context.Context, run, node string) error {
-	return d.steer(ctx, run, node, true)
+func (d *Driver) RetryStep(ctx context.Context, run, node string) (*orchestrator.Run, error) {
+	p, err := d.Plan(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Ended.IsZero() && slices.ContainsFunc(p.Nodes, func(n orchestrator.PlanNode) bool { return n.ID == node && n.CanRetry }) {
+		return d.retryStep(ctx, run, node)
+	}
+	if err := d.steer(ctx, run, node, true); err != nil {
+		return nil, err
+	}
+	return d.store.Run(ctx, run)
 }
 
 func (d *Driver) steer(ctx context.Context, id, node string, again bool) error {
@@ -344,6 +355,8 @@ func (v *planView) plan(ctx context.Context) (*orchestrator.Plan, error) {
 		n.State, n.Round, n.Fault = stateOf(st.State), st.Round, st.Fault
 		if p.Ended.IsZero() {
 			n.CanStop, n.CanRetry = v.flow.Stoppable(st), v.flow.Retryable(st)
+		} else {
+			n.CanRetry = p.ConversationID != "" && p.State == a2a.TaskStateFailed && st.State == engine.NodeFailed
 		}
 		if ask := v.asked[n.ID]; ask != "" && v.flow.Open(ask) != nil {
 			n.AskID = ask

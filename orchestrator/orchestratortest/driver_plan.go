@@ -22,6 +22,7 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"AsksInReverse", planAsksInReverse},
 		{"AskForm", planAskForm},
 		{"Approve", planApprove},
+		{"DeclinedAgain", planDeclinedAgain},
 		{"Preview", planPreview},
 		{"SignIn", planSignIn},
 		{"Stop", planStop},

@@ -100,6 +100,39 @@ func planApprove(w *world) {
 	}
 }
 
+// planDeclinedAgain: a no is no failure of the chat, and what somebody said no to is asked again without what came before.
+func planDeclinedAgain(w *world) {
+	first, second := w.add("first", echoes("did ")), w.add("second", echoes("then "))
+	run := w.launch(`
+  - {id: a, agent: first, message: it}
+  - {id: b, needs: a, agent: second, message: "${{ steps.a.text }}", approve: "Really?"}
+  - {id: c, needs: b, agent: second, message: "${{ steps.b.text }}"}
+`)
+	w.reaches(run.ID, a2a.TaskStateInputRequired)
+	w.must(w.driver.Answer(w.ctx, w.ask(run.ID).ID, &orchestrator.Answer{Decline: true}))
+	w.reaches(run.ID, a2a.TaskStateFailed)
+	if c, err := w.store.Conversation(w.ctx, run.ConversationID); err != nil || c.State != orchestrator.ConversationIdle {
+		w.Errorf("the list says %q, %v", c.State, err)
+	}
+	if !w.step(run.ID, "b").CanRetry || w.step(run.ID, "a").CanRetry {
+		w.Error("what can be tried again is not the step that was declined")
+	}
+	if _, err := w.planner().RetryStep(w.ctx, run.ID, "a"); err == nil {
+		w.Error("a step that was done was tried again")
+	}
+	again, err := w.planner().RetryStep(w.ctx, run.ID, "b")
+	w.must(err)
+	if again.ID == run.ID || again.ConversationID != run.ConversationID {
+		w.Errorf("it goes on as %+v", again)
+	}
+	w.reaches(again.ID, a2a.TaskStateInputRequired)
+	w.must(w.driver.Answer(w.ctx, w.ask(again.ID).ID, &orchestrator.Answer{Choice: "yes"}))
+	w.reaches(again.ID, a2a.TaskStateCompleted)
+	if s := w.step(again.ID, "c").Text; len(first.Sent()) != 1 || len(second.Sent()) != 2 || s != "then then did it" {
+		w.Errorf("sent %d and %d, %q", len(first.Sent()), len(second.Sent()), s)
+	}
+}
+
 func planPreview(w *world) {
 	agent := w.add("a", echoes("did "))
 	l := launch("\n  - {id: a, agent: a, message: it}\n")

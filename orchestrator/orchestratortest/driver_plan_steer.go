@@ -64,7 +64,7 @@ func planSteered(w *world) {
 	if n := w.step(run.ID, "a"); !n.CanStop || n.CanRetry {
 		w.Errorf("%+v", n)
 	}
-	if err := w.planner().RetryStep(w.ctx, run.ID, "a"); err == nil {
+	if _, err := w.planner().RetryStep(w.ctx, run.ID, "a"); err == nil {
 		w.Error("a step that goes on was tried again")
 	}
 	w.must(w.planner().StopStep(w.ctx, run.ID, "a"))
@@ -73,7 +73,7 @@ func planSteered(w *world) {
 		w.Error("a step that has ended was stopped")
 	}
 	slow.Plays(echoes("now "))
-	w.must(w.planner().RetryStep(w.ctx, run.ID, "a"))
+	w.again(run.ID, "a")
 	w.eventually("the step is done", func() bool { return w.states(run.ID) == "a=done b=running" })
 	if n := w.step(run.ID, "a"); n.Text != "now go" || len(n.Calls) != 2 || n.Calls[0].RunID == n.Calls[1].RunID {
 		w.Errorf("%+v", n)
@@ -222,6 +222,16 @@ func planAgainACall(w *world) {
 	w.reaches(anew.ID, a2a.TaskStateCanceled)
 }
 
+// again tries a step of a run that goes on again.
+func (w *world) again(run, node string) {
+	w.Helper()
+	at, err := w.planner().RetryStep(w.ctx, run, node)
+	w.must(err)
+	if at.ID != run {
+		w.Errorf("the step goes on in %s", at.ID)
+	}
+}
+
 // planAgainWithOthers: a step that is tried again takes along what was skipped because of it, also after a restart.
 func planAgainWithOthers(w *world) {
 	bad := w.add("bad", func(x *Turn) { x.Status(a2a.TaskStateFailed) })
@@ -239,7 +249,7 @@ func planAgainWithOthers(w *world) {
 	bad.Plays(echoes("now "))
 	w.crash()
 	w.start()
-	w.must(w.planner().RetryStep(w.ctx, run.ID, "a"))
+	w.again(run.ID, "a")
 	w.eventually("they were done", func() bool { return w.states(run.ID) == "a=done b=done c=done d=running" })
 	if n := w.step(run.ID, "c"); n.Text != "then then now go" {
 		w.Errorf("%+v", n)
