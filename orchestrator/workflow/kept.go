@@ -1,17 +1,12 @@
 package workflow
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"parley/orchestrator"
 )
@@ -222,38 +217,6 @@ func Worded(schema json.RawMessage, text string) json.RawMessage {
 		return json.RawMessage(text)
 	}
 	return nil
-}
-
-// Fits checks a JSON value against a JSON Schema. The error says in words of one line what does not fit, and where.
-func Fits(schema, value json.RawMessage) error {
-	s, err := compileSchema(schema)
-	if err != nil {
-		return err
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err != nil {
-		return err
-	}
-	var invalid *jsonschema.ValidationError
-	if err := s.Validate(v); !errors.As(err, &invalid) {
-		return err
-	}
-	var leaves []string
-	var walk func(e *jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 {
-			what := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-			if len(e.InstanceLocation) > 0 {
-				what = strings.Join(e.InstanceLocation, "/") + ": " + what
-			}
-			leaves = append(leaves, what)
-		}
-		for _, c := range e.Causes {
-			walk(c)
-		}
-	}
-	walk(invalid)
-	return errors.New(strings.Join(leaves, ", "))
 }
 
 // wanting is the question for the inputs that a workflow was not given.

@@ -370,13 +370,13 @@ func TestGiven(t *testing.T) {
 		`{"a":"xy"}`:                             "",
 		`{"a":"xy","b":4,"c":[1],"d":{"x":2.5}}`: "",
 		`{}`:                                     "`a` is needed",
-		`{"a":"x"}`:                              "`a`: minLength: got 1, want 2",
-		`{"a":"xy","b":"4"}`:                     "`b`: got string, want integer",
-		`{"a":"xy","d":{}}`:                      "`d`: missing property 'x'",
-		`{"a":"xy","d":{"x":"y"}}`:               "`d`: x: got string, want number",
+		`{"a":"x"}`:                              "`a`: must have at least 2 characters",
+		`{"a":"xy","b":"4"}`:                     "`b`: must be a whole number, not text",
+		`{"a":"xy","d":{}}`:                      "`d`: `x` is needed",
+		`{"a":"xy","d":{"x":"y"}}`:               "`d`: x: must be a number, not text",
 		`{"a":"xy","e":1}`:                       "there is no input `e`",
-		`{"b":"4","e":1}`:                        "`a` is needed; `b`: got string, want integer; there is no input `e`",
-		`{"a":"xy","b":null}`:                    "`b`: got null, want integer",
+		`{"b":"4","e":1}`:                        "`a` is needed; `b`: must be a whole number, not text; there is no input `e`",
+		`{"a":"xy","b":null}`:                    "`b`: must be a whole number, not null",
 	} {
 		var m map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(given), &m); err != nil {

@@ -36,7 +36,7 @@ func TestCheckUses(t *testing.T) {
 		{`use: ./leaf.yaml, with: {n: "${{ run.id }}"}`, ""}, // known when it runs
 		{"use: leaf", ""}, // by name
 		{"use: ./leaf.yaml", "the input `n` of d/leaf.yaml is needed"},
-		{"use: ./leaf.yaml, with: {n: x}", "the input `n` of d/leaf.yaml does not fit: got string, want integer"},
+		{"use: ./leaf.yaml, with: {n: x}", "the input `n` of d/leaf.yaml does not fit: must be a whole number, not text"},
 		{"use: ./leaf.yaml, with: {n: 1, p: 2}", "d/leaf.yaml has no input `p`"},
 		{"use: ./none.yaml", "d/none.yaml cannot be read"},
 		{"use: ../leaf.yaml", "leaf.yaml cannot be read"},
