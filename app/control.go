@@ -259,6 +259,25 @@ type (
 		History *int   `json:"history,omitempty"`
 	}
 
+	// ListTasks selects what the page of tasks shows: ours and those of outside callers, newest first. With Agent it is that
+	// agent's own list of the tasks it does for us, of which only After and Limit select.
+	ListTasks struct {
+		Agent  string `json:"agent,omitempty"`
+		State  string `json:"state,omitempty"`  // open, you, failed or done; "" = all
+		To     string `json:"to,omitempty"`     // the agent that works on them
+		Caller string `json:"caller,omitempty"` // a token's id or name, "you", or * for all outside callers
+		Days   int    `json:"days,omitempty"`   // whose state is as new; 0 = any
+		After  string `json:"after,omitempty"`  // Next of the page before
+		Limit  int    `json:"limit,omitempty"`  // 0 = 50, at most 500; at most 100 of an agent's own
+	}
+
+	// TaskPage is a page of tasks, each in its v1.0 JSON. What we know beside that is in their metadata: urn:parley:title,
+	// :agent, :workflow, :caller, :began, :conversation, and :plan of a step's.
+	TaskPage struct {
+		Tasks []json.RawMessage `json:"tasks"`
+		Next  string            `json:"next,omitempty"` // "" = the last
+	}
+
 	// TokenInfo is a token; Secret is set in the answer to token.new only.
 	TokenInfo struct {
 		ID          string     `json:"id"`

@@ -322,7 +322,7 @@ func (r *registry) credentialOrigin(ctx context.Context, id string, c *orchestra
 		err = orchestrator.ErrNotFound
 	}
 	if err != nil {
-		return "", noAgent(id, err)
+		return "", noAgent(ctx, r.store, id, err)
 	}
 	if c.Origin != "" {
 		return card.Origin(c.Origin)

@@ -72,7 +72,7 @@ func (r *registry) there(ctx context.Context, id string) (*orchestrator.Agent, e
 		err = orchestrator.ErrNotFound
 	}
 	if err != nil {
-		return nil, noAgent(id, err)
+		return nil, noAgent(ctx, r.store, id, err)
 	}
 	return g, nil
 }
@@ -318,7 +318,7 @@ func (r *registry) Block(ctx context.Context, id string, on bool) error {
 	err := r.edit(ctx, id, &orchestrator.Batch{}, func(now *orchestrator.Agent) error {
 		switch {
 		case now.Trust == orchestrator.TrustRemoved:
-			return noAgent(id, orchestrator.ErrNotFound)
+			return noAgent(ctx, r.store, id, orchestrator.ErrNotFound)
 		case on:
 			now.Trust = orchestrator.TrustBlocked
 		case now.Trust == orchestrator.TrustBlocked && now.Changed != nil && now.Changed.Grave:

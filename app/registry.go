@@ -263,7 +263,7 @@ var versions = []string{"1.0", "0.3", "0.1"}
 func (r *registry) Speak(ctx context.Context, id string, at *a2a.AgentInterface) error {
 	old, err := r.store.Agent(ctx, id)
 	if err != nil {
-		return noAgent(id, err)
+		return noAgent(ctx, r.store, id, err)
 	}
 	i, known := a2a.AgentInterface{}, orchestrator.KnownByCard
 	b := &orchestrator.Batch{}
@@ -288,7 +288,7 @@ func (r *registry) Speak(ctx context.Context, id string, at *a2a.AgentInterface)
 	}
 	err = r.edit(ctx, id, b, func(g *orchestrator.Agent) error {
 		if g.Trust != old.Trust || g.CardHash != old.CardHash {
-			return noAgent(id, orchestrator.ErrNotFound)
+			return noAgent(ctx, r.store, id, orchestrator.ErrNotFound)
 		}
 		g.Interface, g.Dialect, g.Known = i, dialectOf(i), known
 		return nil

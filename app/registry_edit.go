@@ -84,7 +84,7 @@ func (r *registry) enqueue(id string, b *orchestrator.Batch, change func(g *orch
 	if now == nil {
 		var err error
 		if now, err = r.store.Agent(context.Background(), id); err != nil {
-			return noAgent(id, err)
+			return noAgent(context.Background(), r.store, id, err)
 		}
 	}
 	g := *now

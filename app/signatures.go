@@ -171,7 +171,7 @@ func (r *registry) fetchKeys(ctx context.Context, p egress.Policy, address strin
 func (r *registry) verify(ctx context.Context, in VerifyAgent) (*SignatureInfo, error) {
 	stored, err := r.store.Agent(ctx, in.ID)
 	if err != nil {
-		return nil, noAgent(in.ID, err)
+		return nil, noAgent(ctx, r.store, in.ID, err)
 	}
 	g := *stored
 	f := &card.Found{Input: g.CardURL, URL: g.CardURL, JSON: g.CardJSON, Hash: g.CardHash, Card: g.Card, Interface: g.Interface}
@@ -225,7 +225,7 @@ func (r *registry) verify(ctx context.Context, in VerifyAgent) (*SignatureInfo, 
 	if in.Pin || !given {
 		err := r.edit(ctx, g.ID, &orchestrator.Batch{}, func(now *orchestrator.Agent) error {
 			if now.Trust != g.Trust || now.CardHash != g.CardHash { // it was removed while its keys were read
-				return noAgent(g.ID, orchestrator.ErrNotFound)
+				return noAgent(ctx, r.store, g.ID, orchestrator.ErrNotFound)
 			}
 			now.Signature = s
 			return nil

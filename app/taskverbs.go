@@ -18,6 +18,11 @@ func (a *App) send(ctx context.Context, m Message, out func(any) error) error {
 	for _, f := range m.Files {
 		say.Files = append(say.Files, a2a.Part{Kind: a2a.PartRaw, Raw: f.Bytes, Filename: f.Name, MediaType: f.Type})
 	}
+	if m.To != "" && m.To != orchestrator.Auto {
+		if _, err := a.store.Agent(ctx, m.To); err != nil {
+			return noAgent(ctx, a.store, m.To, err) // nothing is begun for a slip of the pen
+		}
+	}
 	run, err := a.runner.Say(ctx, say)
 	switch {
 	case errors.Is(err, orchestrator.ErrNotFound) && m.Conversation != "":
@@ -26,7 +31,7 @@ func (a *App) send(ctx context.Context, m Message, out func(any) error) error {
 			Do: "Send without it to begin a new one.",
 		}
 	case err != nil:
-		return noAgent(m.To, err)
+		return noAgent(ctx, a.store, m.To, err)
 	}
 	if err := out(Line{Kind: "run", Run: run.ID, Conversation: run.ConversationID}); err != nil {
 		return err
@@ -161,7 +166,7 @@ func (t *teller) asks(ctx context.Context, ids ...string) error {
 func (a *App) remote(ctx context.Context, id string) (*orchestrator.Agent, error) {
 	g, err := a.store.Agent(ctx, id)
 	if err != nil {
-		return nil, noAgent(id, err)
+		return nil, noAgent(ctx, a.store, id, err)
 	}
 	if no := g.Refusal(); no != nil {
 		return nil, no
@@ -223,53 +228,6 @@ func (a *App) getTask(ctx context.Context, ref TaskRef) (json.RawMessage, error)
 		return nil, err
 	}
 	return t.AppendJSON(nil), nil
-}
-
-func (a *App) listTasks(ctx context.Context, ref TaskRef) ([]json.RawMessage, error) {
-	out := []json.RawMessage{}
-	if ref.Agent != "" {
-		g, err := a.remote(ctx, ref.Agent)
-		if err != nil {
-			return nil, err
-		}
-		page, err := a.caller.List(asLocal(ctx), g, &a2a.ListRequest{PageSize: a2a.Limits.PageSize})
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Tasks {
-			out = append(out, page.Tasks[i].AppendJSON(nil))
-		}
-		return out, nil
-	}
-	runs, _, err := a.store.ListRuns(ctx, orchestrator.OwnAgent, orchestrator.LocalPrincipal, &a2a.ListRequest{}, nil, a2a.Limits.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range runs {
-		t := &a2a.Task{ID: r.ID, ContextID: r.ContextID, Status: a2a.TaskStatus{State: r.State, Timestamp: r.Updated}}
-		if t.Metadata, err = a.whose(ctx, r); err != nil {
-			return nil, err
-		}
-		out = append(out, t.AppendJSON(nil))
-	}
-	return out, nil
-}
-
-// whose says which agents work on a run, and which workflow it carries out: metadata for lists of our own tasks.
-func (a *App) whose(ctx context.Context, r *orchestrator.Run) (a2a.Metadata, error) {
-	var v struct {
-		Agent    string `json:"urn:parley:agent,omitempty"`
-		Workflow string `json:"urn:parley:workflow,omitempty"`
-	}
-	v.Workflow = r.Workflow
-	steps, err := a.store.Steps(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if v.Agent = r.To; len(steps) > 0 {
-		v.Agent = steps[len(steps)-1].AgentID
-	}
-	return json.Marshal(v)
 }
 
 func (a *App) cancelTask(ctx context.Context, ref TaskRef) (json.RawMessage, error) {

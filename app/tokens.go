@@ -184,9 +184,7 @@ func (t *tokens) create(ctx context.Context, in TokenInfo) (TokenInfo, error) {
 			continue
 		}
 		if _, err := t.store.Agent(ctx, id); err != nil {
-			return TokenInfo{}, &orchestrator.Fault{
-				Kind: "agent", Where: orchestrator.WhereUs, What: "There is no agent " + id + ".", Do: "See: parley agents list",
-			}
+			return TokenInfo{}, noAgent(ctx, t.store, id, err)
 		}
 	}
 	secret := make([]byte, 32)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -153,7 +152,7 @@ func (a *App) listAgents(ctx context.Context, _ struct{}) ([]AgentInfo, error) {
 func (a *App) showAgent(ctx context.Context, n Named) (AgentInfo, error) {
 	agent, err := a.store.Agent(ctx, n.ID)
 	if err != nil {
-		return AgentInfo{}, noAgent(n.ID, err)
+		return AgentInfo{}, noAgent(ctx, a.store, n.ID, err)
 	}
 	grants, err := a.store.Grants(ctx, n.ID)
 	if err != nil {
@@ -185,15 +184,6 @@ func bindingName(b string) string {
 		return "gRPC"
 	}
 	return b
-}
-
-func noAgent(id string, err error) error {
-	if errors.Is(err, orchestrator.ErrNotFound) {
-		return &orchestrator.Fault{
-			Kind: "not-found", Where: orchestrator.WhereUs, What: "There is no agent " + id + ".", Do: "See: parley agents list",
-		}
-	}
-	return err
 }
 
 func agentInfo(g *orchestrator.Agent, origins []string) AgentInfo {

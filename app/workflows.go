@@ -59,11 +59,19 @@ func (l *library) find(ctx context.Context, name string) (*orchestrator.Workflow
 	if err != nil {
 		return nil, err
 	}
+	known := map[string]string{}
+	for _, w := range all {
+		known[w.ID] = w.Name
+	}
 	named := slices.DeleteFunc(all, func(w *orchestrator.Workflow) bool { return !strings.EqualFold(w.Name, name) })
 	if len(named) != 1 {
-		return nil, &orchestrator.Fault{
+		f := &orchestrator.Fault{
 			Kind: "no-workflow", Where: orchestrator.WhereUs, What: "There is no workflow " + name + ".", Do: "See: parley workflow list",
 		}
+		if ids := near(name, known); ids != "" {
+			f.Do = "Did you mean " + ids + "? See: parley workflow list"
+		}
+		return nil, f
 	}
 	return named[0], nil
 }

@@ -106,7 +106,7 @@ func TestWorkflowIsSkill(t *testing.T) {
 	}
 
 	for parts, want := range map[string]string{
-		`{"data":{"who":"A"}}`:                        "`who`: minLength",
+		`{"data":{"who":"A"}}`:                        "`who`: must have at least 2 characters",
 		`{"data":{"who":"Ada","times":4}}`:            "`times`",
 		`{"data":{"whom":"Ada"}}`:                     "there is no input `whom`",
 		`{"data":{"inputs":[1]}}`:                     "`inputs` is no object",

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/a2a"
 	"parley/frontend/view"
 	"parley/orchestrator"
 )
@@ -23,17 +22,9 @@ var errNoLedger = &fail{http.StatusNotFound, &orchestrator.Fault{
 	Kind: "no-tasks", Where: orchestrator.WhereUs, What: "Tasks cannot be listed here.", Do: "Look at the chats instead.",
 }}
 
-// taskStates are the filters by state.
-var taskStates = map[string][]a2a.TaskState{
-	"open":   {a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired},
-	"you":    {a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired},
-	"failed": {a2a.TaskStateFailed, a2a.TaskStateRejected},
-	"done":   {a2a.TaskStateCompleted, a2a.TaskStateCanceled},
-}
-
 // taskQuery is what an address asks for.
 func (s *Site) taskQuery(ctx context.Context, q url.Values) (orchestrator.TaskQuery, error) {
-	t := orchestrator.TaskQuery{States: taskStates[q.Get("state")], AgentID: q.Get("agent"), Limit: tasksShown}
+	t := orchestrator.TaskQuery{States: orchestrator.StatesOf(q.Get("state")), AgentID: q.Get("agent"), Limit: tasksShown}
 	if c := q.Get("caller"); c == "*" {
 		t.Outside = true
 	} else {
@@ -125,30 +116,7 @@ func (s *Site) taskTitle(ctx context.Context, r *orchestrator.Run) string {
 	if t, ok := s.titles.get(r.ID); ok {
 		return t
 	}
-	title := ""
-	for batch, err := range s.store.ReadRun(ctx, r.ID, 0) {
-		if err != nil {
-			break
-		}
-		for _, e := range batch {
-			if e.Kind != orchestrator.EventTask {
-				continue
-			}
-			if ev, err := e.Event(); err == nil {
-				if t, ok := ev.(*a2a.Task); ok {
-					for _, m := range t.History {
-						for _, p := range m.Parts {
-							if title == "" && p.Kind == a2a.PartText {
-								title = firstLine(p.Text)
-							}
-						}
-					}
-				}
-			}
-			break
-		}
-		break // what begins a task stands at its beginning
-	}
+	title := firstLine(orchestrator.Wanted(s.store.ReadRun(ctx, r.ID, 0)))
 	if title == "" {
 		return view.T(ctx, "Task %s", clip(r.ID, 8))
 	}

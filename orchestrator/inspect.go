@@ -34,6 +34,51 @@ type TaskQuery struct {
 	Limit     int       // 0 = 50, at most 500
 }
 
+// StatesOf is a filter of the list of tasks, by its name: open, you (they need the person), failed or done; nil for any other.
+func StatesOf(filter string) []a2a.TaskState {
+	switch filter {
+	case "open":
+		return []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired}
+	case "you":
+		return []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired}
+	case "failed":
+		return []a2a.TaskState{a2a.TaskStateFailed, a2a.TaskStateRejected}
+	case "done":
+		return []a2a.TaskState{a2a.TaskStateCompleted, a2a.TaskStateCanceled}
+	}
+	return nil
+}
+
+// Wanted returns what a task was begun for: the first text of its messages, "" where there is none. events are those of its
+// run, from the beginning.
+func Wanted(events iter.Seq2[[]*Event, error]) string {
+	for batch, err := range events {
+		if err != nil {
+			return ""
+		}
+		for _, e := range batch {
+			if e.Kind != EventTask {
+				continue
+			}
+			ev, err := e.Event()
+			t, ok := ev.(*a2a.Task)
+			if err != nil || !ok {
+				return ""
+			}
+			for _, m := range t.History {
+				for i := range m.Parts {
+					if p := &m.Parts[i]; p.Kind == a2a.PartText && p.Text != "" {
+						return p.Text
+					}
+				}
+			}
+			return ""
+		}
+		break // what begins a task stands at its beginning
+	}
+	return ""
+}
+
 // DemoScope begins the scopes of the demo agents' own runs.
 const DemoScope = "demo/"
 

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"parley/a2a"
@@ -11,7 +12,7 @@ import (
 // agent it was sent to: same id, same context.
 type Run struct {
 	ID             string
-	Scope          string // whose task it is: OwnAgent, "agents/{id}" for the gateway, "demo/{name}" for a demo agent
+	Scope          string // whose task it is: OwnAgent, "agents/{id}" for the gateway, "demo/{name}" for a demo agent, "step/{run}" for a call of a plan
 	Principal      string
 	ConversationID string // "" for a run of an outside caller
 	ContextID      string
@@ -22,6 +23,18 @@ type Run struct {
 	LastSeq        int64           // of its newest event; set by the store
 	Engine         json.RawMessage // what the driver needs beside the events
 	Workflow       string          // the id of the kept workflow it carries out; "" = none, or one from a file
+}
+
+// StepScope begins the scope of every run that is a call of a plan: what follows is the id of the run with the plan.
+const StepScope = "step/"
+
+// Plan is the id of the run with the plan that r is a call of, "" for one that stands alone.
+func (r *Run) Plan() string {
+	id, ok := strings.CutPrefix(r.Scope, StepScope)
+	if !ok {
+		return ""
+	}
+	return id
 }
 
 // ReceiptAge is how long a message is known as received, at least.

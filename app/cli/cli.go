@@ -2,8 +2,9 @@
 //
 // Commands that read or change something go through the control socket of the process that has the data directory;
 // when there is none they open the directory themselves, under its lock, for as long as they run. Results go to stdout,
-// logs to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the data directory is in use, 4 an answer is needed; workflow
-// run and plan, which share a directory that is in use, end with 3 while an answer is needed.
+// logs to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage (also a name that nothing has here), 3 the data directory is
+// in use, 4 an answer is needed; workflow run and plan, which share a directory that is in use, end with 3 while an answer
+// is needed.
 package cli
 
 import (
@@ -15,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,8 +51,12 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	code := exitFailed
 	var coded *codedError
-	if errors.As(err, &coded) {
+	var unknown *orchestrator.Fault
+	switch {
+	case errors.As(err, &coded):
 		code = coded.code
+	case errors.As(err, &unknown) && unknown.Where == orchestrator.WhereUs && slices.Contains([]string{"not-found", "no-workflow", "filter"}, unknown.Kind):
+		code = exitUsage // a name that nothing has here
 	}
 	if !errors.Is(err, errQuiet) {
 		e.fail(err)
@@ -118,11 +124,41 @@ func (e *env) watchUsage(c *cobra.Command) {
 		c.Args = groupArgs
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			if err == nil || c.HasSubCommands() {
+				return err
+			}
+			return wrongArgs(c, args)
+		}
+	}
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		e.began = true
 		return run(cmd, args)
 	}
+}
+
+// wrongArgs says what is wrong with the number of arguments, in the words of the command's usage.
+func wrongArgs(c *cobra.Command, args []string) error {
+	var names []string
+	for _, name := range strings.Fields(c.Use)[1:] {
+		if strings.HasPrefix(name, "|") || strings.HasPrefix(name, "-") {
+			break // what may stand in their place
+		}
+		names = append(names, strings.TrimSuffix(name, "..."))
+	}
+	needed := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "[") })
+	switch missing := needed[min(len(args), len(needed)):]; {
+	case len(missing) == 1:
+		return fmt.Errorf("%s is missing", strings.ReplaceAll(missing[0], "|", " or "))
+	case len(missing) > 1:
+		return fmt.Errorf("%s are missing", strings.Join(missing, " and "))
+	case len(names) == 0:
+		return fmt.Errorf("%q is too much: %s takes flags only", args[0], c.CommandPath())
+	}
+	return fmt.Errorf("%q is too much: put quotes around what has blanks in it", args[min(len(names), len(args)-1)])
 }
 
 func groupArgs(c *cobra.Command, args []string) error {
@@ -150,7 +186,7 @@ func (e *env) fail(err error) {
 	}
 	fmt.Fprintf(e.stderr, "parley: %s\n", f.What)
 	if f.Where != "" {
-		fmt.Fprintf(e.stderr, "  where: %s\n", f.Where)
+		fmt.Fprintf(e.stderr, "  where: %s\n", plainWhere(f.Where))
 	}
 	if f.Do != "" {
 		fmt.Fprintf(e.stderr, "  what to do: %s\n", f.Do)
@@ -158,6 +194,21 @@ func (e *env) fail(err error) {
 	if f.Raw != "" {
 		fmt.Fprintf(e.stderr, "  it said: %s\n", f.Raw)
 	}
+}
+
+// plainWhere names the side of a failure.
+func plainWhere(w orchestrator.Where) string {
+	switch w {
+	case orchestrator.WhereUs:
+		return "here, in Parley"
+	case orchestrator.WhereNetwork:
+		return "on the way to the agent"
+	case orchestrator.WhereAgent:
+		return "at the agent"
+	case orchestrator.WhereSignIn:
+		return "at the sign-in"
+	}
+	return string(w)
 }
 
 func (e *env) dir() (string, error) {

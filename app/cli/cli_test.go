@@ -62,12 +62,12 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("usage: task STATE VARIABLE")
 				}
 				wait(ts, "a task in "+args[0], func() bool {
-					var tasks []taskView
-					if call(ts, "task.list", app.TaskRef{}, &tasks) != nil {
+					var page struct{ Tasks []taskView }
+					if call(ts, "task.list", app.ListTasks{}, &page) != nil {
 						return false
 					}
-					for _, t := range tasks {
-						if t.Status.State == "TASK_STATE_"+args[0] {
+					for _, t := range page.Tasks {
+						if t.Metadata.Plan == "" && t.Status.State == "TASK_STATE_"+args[0] {
 							ts.Setenv(args[1], t.ID)
 							return true
 						}

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -31,8 +33,11 @@ type taskView struct {
 		Timestamp string `json:"timestamp"`
 	} `json:"status"`
 	Metadata struct {
+		Title    string `json:"urn:parley:title"`
 		Agent    string `json:"urn:parley:agent"`
 		Workflow string `json:"urn:parley:workflow"`
+		Caller   string `json:"urn:parley:caller"`
+		Plan     string `json:"urn:parley:plan"`
 	} `json:"metadata"`
 }
 
@@ -76,28 +81,89 @@ func (e *env) taskGetCmd() *cobra.Command {
 }
 
 func (e *env) taskListCmd() *cobra.Command {
-	var ref app.TaskRef
+	var list app.ListTasks
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List tasks, newest first", Args: cobra.NoArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List tasks, newest first",
+		Long: "Lists what the page of tasks shows: yours, those of outside callers, and those of the steps of plans. 50 are printed, or as\n" +
+			"many as --limit says, and from where to go on; with --json all, unless --limit is given. With --agent they are the tasks\n" +
+			"that this agent lists itself, by its own ids.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tasks := []json.RawMessage{}
-			if err := e.call(cmd.Context(), "task.list", ref, &tasks); err != nil {
+			ctl, done, err := e.control(cmd.Context())
+			if err != nil {
 				return err
 			}
-			return e.print(tasks, func() {
-				t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(t, "ID\tSTATE\tWHO\tSINCE")
-				for _, raw := range tasks {
-					var v taskView
-					_ = json.Unmarshal(raw, &v)
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.ID, plainState(a2a.TaskState(v.Status.State)), v.who(), v.Status.Timestamp)
+			defer done()
+			all := e.json && !cmd.Flags().Changed("limit")
+			if all {
+				list.Limit = 499
+			}
+			var page app.TaskPage
+			tasks := []json.RawMessage{}
+			for {
+				page.Tasks, page.Next = nil, ""
+				if err := ctl.Call(cmd.Context(), "task.list", list, &page); err != nil {
+					return err
 				}
-				t.Flush()
-			})
+				tasks = append(tasks, page.Tasks...)
+				if !all || page.Next == "" || page.Next == list.After {
+					break
+				}
+				list.After = page.Next
+			}
+			err = e.print(tasks, func() { e.printTasks(tasks, list.Agent != "") })
+			if err == nil && page.Next != "" {
+				fmt.Fprintf(e.stderr, "There are more: go on with --after %s\n", page.Next)
+			}
+			return err
 		},
 	}
-	c.Flags().StringVar(&ref.Agent, "agent", "", "list this agent's own tasks")
+	f := c.Flags()
+	f.StringVar(&list.State, "state", "", "only those that are open, need you (you), failed, or ended (done)")
+	f.StringVar(&list.To, "to", "", "only those that this agent works on")
+	f.StringVar(&list.Caller, "caller", "", "only those of this caller: a token's name or id, you, or * for all but you")
+	f.IntVar(&list.Days, "days", 0, "only those of the last `n` days")
+	f.IntVar(&list.Limit, "limit", 0, "print at most `n`")
+	f.StringVar(&list.After, "after", "", "go on behind this task")
+	f.StringVar(&list.Agent, "agent", "", "list this agent's own tasks")
+	for _, ours := range []string{"state", "to", "caller", "days"} {
+		c.MarkFlagsMutuallyExclusive("agent", ours)
+	}
 	return e.readable(c)
+}
+
+// printTasks prints a list: of an agent's own only what it says itself.
+func (e *env) printTasks(tasks []json.RawMessage, theirs bool) {
+	if len(tasks) == 0 {
+		fmt.Fprintln(e.stderr, "There are no such tasks.")
+		return
+	}
+	t := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	head := "ID\tSTATE\tWHO\tFOR\tSINCE\tWHAT"
+	if theirs {
+		head = "ID\tSTATE\tSINCE"
+	}
+	fmt.Fprintln(t, head)
+	for _, raw := range tasks {
+		var v taskView
+		_ = json.Unmarshal(raw, &v)
+		state, m := plainState(a2a.TaskState(v.Status.State)), &v.Metadata
+		if theirs {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", v.ID, state, v.Status.Timestamp)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, state, v.who(), cmp.Or(m.Caller, "you"), v.Status.Timestamp, clipped(m.Title))
+	}
+	t.Flush()
+}
+
+// clipped is a title that leaves room for the other columns.
+func clipped(title string) string {
+	title = strings.ReplaceAll(title, "\t", " ")
+	if r := []rune(title); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return title
 }
 
 func (e *env) taskCancelCmd() *cobra.Command {

@@ -28,6 +28,9 @@ func SafeURL(raw string) (string, error) {
 		if err != nil {
 			return "", ErrURL
 		}
+		if again, err := idna.Lookup.ToASCII(ascii); err != nil || again != ascii { // made of bytes that are no letters
+			return "", ErrURL
+		}
 		u.Host = ascii + strings.TrimPrefix(u.Host, name)
 	}
 	if u.Hostname() == "" || !cleanHost(u.Host) {

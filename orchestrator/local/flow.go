@@ -13,8 +13,7 @@ import (
 	"parley/orchestrator/workflow"
 )
 
-// stepScope begins the scope of every run that is a call of a plan: what follows is the id of the run with the plan.
-const stepScope = "step/"
+const stepScope = orchestrator.StepScope
 
 // flow is what a run with a plan has beside others. Of what its calls made it holds nothing but a few results it read
 // last: they are read from the calls' own logs when a step wants them.

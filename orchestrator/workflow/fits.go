@@ -95,11 +95,11 @@ func misfit(k jsonschema.ErrorKind) string {
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
-func counted(n int, what string) string {
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "one " + what
+		return "one " + noun
 	}
-	return strconv.Itoa(n) + " " + what + "s"
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func amount(r *big.Rat) string {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"parley/orchestrator"
 )
 
