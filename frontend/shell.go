@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"io"
 	"mime"
 	"net/http"
@@ -9,6 +10,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"parley/frontend/view"
+	"parley/orchestrator"
 )
 
 // Shell is what a window of our own can do that a page cannot. In a browser there is none.
@@ -23,8 +27,8 @@ type Shell interface {
 	Show(path string) error
 	// Notify tells the person something while the window is not looked at.
 	Notify(n *Notice) error
-	// AskSave asks where a file of that name is to be saved; "" when the person would rather not.
-	AskSave(name string) (string, error)
+	// AskSave asks, in a dialog of that title, where a file of that name is to be saved; "" when the person would rather not.
+	AskSave(title, name string) (string, error)
 }
 
 // Notice is a notification of the desktop.
@@ -71,7 +75,8 @@ func (s *Site) setTitle(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// download saves what one of our addresses serves as a file, for a window that cannot: its web view drops what is no page.
+// download saves what one of our addresses serves as a file, for a window that cannot: its web view drops what is no page. It
+// answers with what the page shows of that; 204 when the person would rather not.
 func (s *Site) download(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Shell == nil {
 		return errNoPage
@@ -86,16 +91,25 @@ func (s *Site) download(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("This is no file of Parley.")
 	}
 	get.Host = r.Host
-	f := &saving{header: http.Header{}, ask: s.opts.Shell.AskSave, named: path.Base(to.Path)}
+	ctx := r.Context()
+	ask := func(name string) (string, error) { return s.opts.Shell.AskSave(view.T(ctx, "Save"), name) }
+	f := &saving{header: http.Header{}, ask: ask, named: path.Base(to.Path)}
 	s.mux.ServeHTTP(f, get)
 	if err := f.close(); err != nil {
-		return err
+		s.log.Error("save", "path", f.path, "error", err)
+		return &fail{http.StatusInternalServerError, &orchestrator.Fault{
+			Kind: "unsaved", Where: orchestrator.WhereUs, What: view.T(ctx, "“%s” could not be saved there.", filepath.Base(cmp.Or(f.path, f.named))),
+			Do: view.T(ctx, "Choose another folder, or make room on the disk."),
+		}}
 	}
 	if f.status != http.StatusOK {
 		return &fail{f.status, errNoPage.fault}
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	if f.file == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return s.write(w, r, http.StatusOK, view.ToastBox(&view.Toast{Text: view.T(ctx, "“%s” is saved.", filepath.Base(f.path))}))
 }
 
 // saving is a reply that becomes a file where the person says. The file has its name once all of it is there.

@@ -25,7 +25,7 @@ func (s *shell) OpenFolder(string) error { return nil }
 func (s *shell) Show(string) error       { return nil }
 func (s *shell) Notify(*Notice) error    { return nil }
 
-func (s *shell) AskSave(name string) (string, error) {
+func (s *shell) AskSave(_, name string) (string, error) {
 	s.asked = append(s.asked, name)
 	return s.save, nil
 }
@@ -66,7 +66,7 @@ func TestDownload(t *testing.T) {
 	w.post("/download", url.Values{"url": {"/report"}}).want(t, 204) // asked, and not wanted
 	dir := t.TempDir()
 	sh.save = filepath.Join(dir, "mine.txt")
-	w.post("/download", url.Values{"url": {"/report?download"}}).want(t, 204)
+	w.post("/download", url.Values{"url": {"/report?download"}}).want(t, 200, "“mine.txt” is saved.")
 	if b, err := os.ReadFile(sh.save); string(b) != "all of it" {
 		t.Errorf("saved %q, %v", b, err)
 	}
@@ -74,7 +74,7 @@ func TestDownload(t *testing.T) {
 		t.Error(d)
 	}
 	sh.save = filepath.Join(dir, "no", "such", "folder.txt")
-	w.post("/download", url.Values{"url": {"/report"}}).want(t, 500)
+	w.post("/download", url.Values{"url": {"/report"}}).want(t, 500, "“folder.txt” could not be saved there.")
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -239,13 +240,22 @@ func (w *Window) answered(r runtime.NotificationResult) {
 	_ = w.Show(path) // there is one: it showed the notification
 }
 
-// AskSave asks where a file of that name is to be saved; "" when the person would rather not.
-func (w *Window) AskSave(name string) (string, error) {
+// AskSave asks where a file of that name is to be saved, among the person's downloads first; "" when they would rather not.
+func (w *Window) AskSave(title, name string) (string, error) {
 	ctx, _, err := w.open()
 	if err != nil {
 		return "", err
 	}
-	return runtime.SaveFileDialog(ctx, runtime.SaveDialogOptions{DefaultFilename: name, CanCreateDirectories: true})
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(filepath.Join(dir, "Downloads")); err == nil && info.IsDir() {
+		dir = filepath.Join(dir, "Downloads")
+	}
+	return runtime.SaveFileDialog(ctx, runtime.SaveDialogOptions{
+		Title: title, DefaultDirectory: dir, DefaultFilename: name, CanCreateDirectories: true,
+	})
 }
 
 // do carries out what a menu says.

@@ -31,4 +31,4 @@ func (*Window) Show(string) error { return ErrNone }
 func (*Window) Notify(_, _, _, _ string) error { return ErrNone }
 
 // AskSave returns ErrNone.
-func (*Window) AskSave(string) (string, error) { return "", ErrNone }
+func (*Window) AskSave(string, string) (string, error) { return "", ErrNone }

@@ -1,5 +1,5 @@
 // What a chat offers beside its live stream: completion, find, the queue, sorted tables, diagrams.
-import { all, byId, say } from "./dom";
+import { all, byId, passing, say } from "./dom";
 import { Options } from "./options";
 import { t } from "./words";
 
@@ -25,7 +25,7 @@ export function chat(): void {
 	const toast = byId("toast");
 	if (toast) {
 		history.replaceState(null, "", location.pathname);
-		setTimeout(() => toast.remove(), 10_000);
+		passing(toast);
 	}
 }
 

@@ -99,6 +99,11 @@ function keyOf(el: HTMLElement): string {
 	return form?.getAttribute("action") ? `form[action="${CSS.escape(form.getAttribute("action")!)}"] button` : "";
 }
 
+/** passing takes a toast away when it has been read. */
+export function passing(toast: HTMLElement): void {
+	setTimeout(() => toast.remove(), 10_000);
+}
+
 /** say tells a screen reader; it hears states and ends, not every word that arrives. */
 export function say(text: string): void {
 	const el = byId("announce");

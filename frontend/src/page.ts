@@ -1,6 +1,6 @@
 // What only the browser knows: scroll, clocks, clipboard, drawers and dialogs.
 import { t } from "./words";
-import { all, apply, byId, say, type Op } from "./dom";
+import { all, apply, byId, fragment, passing, say, type Op } from "./dom";
 
 /** scroller keeps the end in view while it is in view, and never otherwise. Places are counted from the end, up from 0. */
 export const scroller = {
@@ -137,7 +137,7 @@ function clicked(e: MouseEvent): void {
 	else if (native && (el = has("a[download]"))) {
 		e.preventDefault();
 		const to = new URL((el as HTMLAnchorElement).href);
-		tell("/download", { url: to.pathname + to.search });
+		void download(to.pathname + to.search);
 	}
 	else if (native && (el = has('a[target="_blank"], a[href^="http"]'))) {
 		// A window of our own has no tabs: our pages open in place, others in the person's browser.
@@ -151,6 +151,25 @@ const native = document.body.dataset.native !== undefined;
 
 function tell(path: string, fields: Record<string, string>): void {
 	void fetch(path, { method: "POST", body: new URLSearchParams(fields) });
+}
+
+/** download has the window save what a page cannot, and shows how that went. */
+async function download(url: string): Promise<void> {
+	const r = await fetch("/download", { method: "POST", body: new URLSearchParams({ url }), headers: { "Parley-Live": "1" } });
+	if (r.status === 204) return;
+	const html = await r.text();
+	byId("toast")?.remove();
+	let toast = fragment(html).firstElementChild as HTMLElement;
+	if (!r.ok) { // what went wrong, as it is drawn everywhere
+		const fault = toast;
+		toast = document.createElement("div");
+		toast.className = "toast pop";
+		toast.id = "toast";
+		toast.append(fault);
+	}
+	document.body.append(toast);
+	say(toast.textContent);
+	passing(toast);
 }
 
 /** titled names the page, and the window where it is our own; before it goes how many asks wait. */
