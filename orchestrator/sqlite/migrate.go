@@ -57,8 +57,12 @@ func (db *DB) migrate(ctx context.Context, steps fs.FS) error {
 	} else if err := create(db.path); err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, p, steps,
-		goose.WithDisableGlobalRegistry(true), goose.WithSlog(db.log))
+	all, err := migrations(steps)
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, p, nil,
+		goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithSlog(db.log))
 	if err != nil {
 		return err
 	}
@@ -66,6 +70,33 @@ func (db *DB) migrate(ctx context.Context, steps fs.FS) error {
 		return fmt.Errorf("change the schema of %s: %w", db.path, err)
 	}
 	return nil
+}
+
+// migrations are the steps in the files, each of which SQLite reads as a whole: it knows best where a statement ends, and
+// goose takes megabytes to find out. They only go up.
+func migrations(steps fs.FS) ([]*goose.Migration, error) {
+	names, err := fs.Glob(steps, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var all []*goose.Migration
+	for _, name := range names {
+		v, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := fs.ReadFile(steps, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, goose.NewGoMigration(v, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		}}, nil))
+	}
+	return all, nil
 }
 
 // newest is the number of the last migration.
