@@ -20,21 +20,12 @@ func (b *tab) opens(address string) {
 	b.until("document.querySelector('#live-word')?.textContent === 'Live'")
 }
 
-// looksAt has a window be the one that is typed into.
-func (b *tab) looksAt() *tab {
-	b.t.Helper()
-	if _, err := chromedp.Call(b.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
-		b.t.Fatal(err)
-	}
-	return b
-}
-
 // Tab goes through every page as it is read: the way past the side bar, the side bar, the page, what stands beside it. What
 // has the focus can be seen, and can be seen to have it.
 func TestE2EFocusOrder(t *testing.T) {
 	t.Parallel()
 	w := everything(t)
-	a := w.tab(browserFor(t, 5*time.Minute)).looksAt()
+	a := w.tab(browserFor(t, 5*time.Minute))
 	for _, path := range []string{"/", "/c/c1?run=r1", "/inbox", "/tasks", "/wire?id=1", "/agents/atlas", "/workflows/made", "/my-agent", "/settings?section=model", "/connect"} {
 		a.opens(w.srv.URL + path)
 		if n := js[float64](a, "document.querySelectorAll('[tabindex]:not([tabindex=\"0\"]):not([tabindex=\"-1\"])').length"); n != 0 {
@@ -87,7 +78,7 @@ func TestE2EFocusOrder(t *testing.T) {
 func TestE2EFocusReturns(t *testing.T) {
 	t.Parallel()
 	w := everything(t)
-	a := w.tab(browserFor(t, 3*time.Minute)).looksAt()
+	a := w.tab(browserFor(t, 3*time.Minute))
 	a.do(chromedp.EmulateViewport(1440, 900))
 	a.opens(w.srv.URL + "/c/c1")
 	at := "(document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.tagName)"
@@ -191,7 +182,7 @@ func TestE2EReducedMotion(t *testing.T) {
 	w.begin("c2", "r7", "go")
 	w.tell("c2", "r7", status("r7", a2a.TaskStateWorking, ""), nil)
 	w.tell("c2", "r7", chunk("r7", "Some words", false), nil)
-	a := w.tab(browserFor(t, 3*time.Minute)).looksAt()
+	a := w.tab(browserFor(t, 3*time.Minute))
 	moving := "document.getAnimations().filter(m => m.playState === 'running').length"
 	a.opens(w.srv.URL + "/c/c2")
 	a.until("document.querySelector('#open .prose')")
@@ -215,7 +206,7 @@ func TestE2EAnnounces(t *testing.T) {
 	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1")
-	a := w.tab(browserFor(t, 3*time.Minute)).looksAt()
+	a := w.tab(browserFor(t, 3*time.Minute))
 	a.opens(w.srv.URL + "/c/c1")
 	if n := js[float64](a, "document.querySelectorAll('[aria-live] #open, [role=log] #open, [role=status] #open, [role=alert] #open, #open[aria-live], #items[aria-live], #pulse[aria-live], #pulse[role]').length"); n != 0 {
 		t.Errorf("what streams is within %v live regions", n)

@@ -25,6 +25,7 @@ func (b *tab) press(key string) {
 
 // A chat is worked with from the keyboard alone: the palette, find, a name, an agent by @, a second message that waits.
 func TestE2EChatByKeyboard(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.write(&orchestrator.Batch{Workflows: []*orchestrator.Workflow{{ID: "fact-sheet", Name: "fact-sheet", Description: "Collects facts"}}})
 	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "Hello harbour"}, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "The harbour is old."})
@@ -120,6 +121,7 @@ func TestE2EChatByKeyboard(t *testing.T) {
 // What agents make is shown in frames without an origin: a diagram is drawn there, a document runs nothing, and neither
 // reaches the page. A table is sorted, formulas are drawn by the browser.
 func TestE2EFramesAreSandboxes(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1")
 	hostile := "<!doctype html><h1>Report</h1><script>document.body.textContent='RAN';parent.document.title='RAN'</script><img src=x onerror=\"document.body.textContent='RAN'\">"

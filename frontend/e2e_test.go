@@ -29,7 +29,49 @@ const policyHeader = "default-src 'none'; script-src 'self'; style-src 'self'; i
 	"font-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types parley"
 
-// browser starts a Chromium for a test and returns its context.
+// chrome is the Chromium of all tests here, started by the first that needs one. Each test has a profile of its own in it,
+// which knows nothing and is gone after it.
+var chrome struct {
+	once sync.Once
+	ctx  context.Context
+	end  func()
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if chrome.end != nil {
+		chrome.end()
+	}
+	os.Exit(code)
+}
+
+func launch() {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		return
+	}
+	home, err := os.MkdirTemp("", "frontend-browser")
+	if err != nil {
+		chrome.err = err
+		return
+	}
+	actx, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(home), chromedp.WindowSize(1280, 800),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))...)
+	ctx, closed := chromedp.NewContext(actx)
+	chrome.end = func() { closed(); end(); os.RemoveAll(home) }
+	chrome.ctx, chrome.err = ctx, chromedp.Do(ctx)
+}
+
+// browser gives a test a profile of its own in Chromium, for the windows it opens.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	return browserFor(t, 90*time.Second)
@@ -38,26 +80,17 @@ func browser(t *testing.T) context.Context {
 // browserFor is browser for a test that takes so long at most.
 func browserFor(t *testing.T, most time.Duration) context.Context {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
+	chrome.once.Do(launch)
 	switch {
-	case path != "":
+	case chrome.err != nil:
+		t.Fatal(chrome.err)
+	case chrome.ctx != nil:
 	case os.Getenv("CI") != "":
 		t.Fatal("there is no Chromium here, and nothing is left out where it counts")
 	default:
 		t.Skip("there is no Chromium here")
 	}
-	actx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 800),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))...)
-	t.Cleanup(cancel)
-	ctx, cancel := context.WithTimeout(actx, most)
+	ctx, cancel := context.WithTimeout(chrome.ctx, most)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -71,12 +104,21 @@ type tab struct {
 	console []string
 }
 
+// tab opens a window: in a profile of its own from what browser returns, or in the profile of another window.
 func (w *world) tab(parent context.Context) *tab {
 	w.Helper()
-	ctx, cancel := chromedp.NewContext(parent)
+	var opts []chromedp.ContextOption
+	if chromedp.FromContext(parent).BrowserContextID == "" {
+		opts = append(opts, chromedp.WithNewBrowserContext())
+	}
+	ctx, cancel := chromedp.NewContext(parent, opts...)
 	w.Cleanup(cancel)
 	b := &tab{t: w.T, ctx: ctx}
 	b.do(chromedp.EmulateViewport(1280, 800))
+	// Each is typed into as if nobody looked at another.
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		w.Fatal(err)
+	}
 	go func() {
 		for m, err := range chromedp.Console(ctx) {
 			if err != nil {
@@ -229,6 +271,7 @@ func guarded(t *testing.T) *guardedWorld {
 }
 
 func TestE2EChat(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	ctx := browser(t)
 	a := w.tab(ctx)
@@ -289,6 +332,7 @@ func TestE2EChat(t *testing.T) {
 
 // Enter belongs to the input method while it composes, and Shift Enter makes a new line.
 func TestE2EEnter(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1")
 	a := w.tab(browser(t))
@@ -313,6 +357,7 @@ func TestE2EEnter(t *testing.T) {
 }
 
 func TestE2EAsk(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1")
 	w.begin("c1", "r9", "go")
@@ -349,6 +394,7 @@ func TestE2EAsk(t *testing.T) {
 
 // The end stays in view while it is in view, and never otherwise.
 func TestE2EScroll(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	var items []*orchestrator.Item
 	for i := range pageItems * 3 {
@@ -408,6 +454,7 @@ func TestE2EScroll(t *testing.T) {
 
 // What a tool of a message cannot do is said at that message, and no longer once it could.
 func TestE2EToolFails(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "first"}, &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "second"})
 	a := w.tab(browser(t))
@@ -426,6 +473,7 @@ func TestE2EToolFails(t *testing.T) {
 }
 
 func TestE2EReconnects(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1")
 	a := w.tab(browser(t))
@@ -453,6 +501,7 @@ func TestE2EReconnects(t *testing.T) {
 
 // Everything that can be done can be reached by the keyboard, in an order that makes sense.
 func TestE2EKeyboard(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "Hello", RunID: "r0"})
 	a := w.tab(browser(t))
@@ -489,6 +538,7 @@ func TestE2EKeyboard(t *testing.T) {
 }
 
 func TestE2ENarrowAndDark(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "Hello"}, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "| a | b |\n|---|---|\n| a long cell that does not wrap at all, or hardly | x |\n\n```\n" + strings.Repeat("a very long line ", 20) + "\n```"})
 	a := w.tab(browser(t))
@@ -515,6 +565,7 @@ func TestE2ENarrowAndDark(t *testing.T) {
 
 // A document in a frame is shown by the browser's own viewer, under the headers it is served with.
 func TestE2EFiles(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	w.chatWith("c1")
 	w.begin("c1", "r1", "go")
@@ -528,13 +579,16 @@ func TestE2EFiles(t *testing.T) {
 	a.until("document.querySelector('#open img')?.naturalWidth === 1")
 	a.do(chromedp.Click(chromedp.CSS("details.pdf summary")))
 	a.until("document.querySelector('details.pdf iframe')")
-	time.Sleep(time.Second)
+	if os.Getenv("PARLEY_SHOTS") != "" {
+		time.Sleep(time.Second) // the viewer draws, and does not say when it has
+	}
 	a.picture("pdf")
 	a.quiet()
 }
 
 // What is chosen by hand shows only once a version is, and an address of gRPC, which is no URL, can be sent.
 func TestE2ESpeaks(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	a := w.tab(browser(t))
 	a.do(chromedp.Navigate(w.srv.URL + "/agents/atlas"))
@@ -553,6 +607,7 @@ func TestE2ESpeaks(t *testing.T) {
 
 // What a list holds scrolls within it: the words for screen readers, too, do not make the page itself longer than its window.
 func TestE2EListsHoldTheirOwn(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	a := w.tab(browser(t))
 	a.do(chromedp.Navigate(w.srv.URL + "/agents/atlas"))

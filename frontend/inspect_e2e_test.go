@@ -40,6 +40,7 @@ func (w *guardedWorld) asks(id, prompt string) {
 
 // A question comes, is counted, notified of, answered in one window and gone from the other, which keeps what was typed.
 func TestE2EInbox(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	inspected(w.world)
 	closes(w)
@@ -95,6 +96,7 @@ func TestE2EInbox(t *testing.T) {
 
 // The list of tasks moves by itself, keeps what was chosen, and stops it.
 func TestE2ETasks(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	l := inspected(w.world)
 	a := w.tab(browser(t))
@@ -158,6 +160,7 @@ func TestE2ETasks(t *testing.T) {
 
 // The tail of the wire grows, stands still when it is held, and a record opens beside it with the keyboard alone.
 func TestE2EWire(t *testing.T) {
+	t.Parallel()
 	w := guarded(t)
 	l := inspected(w.world)
 	a := w.tab(browser(t))

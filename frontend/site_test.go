@@ -411,11 +411,11 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// eventually waits until f is nil.
+// eventually waits until f is nil. It asks less and less often: who is asked may need the processor for the answer.
 func eventually(t testing.TB, f func() error) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
-	for {
+	for pause := 2 * time.Millisecond; ; pause = min(pause*3/2, 30*time.Millisecond) {
 		err := f()
 		if err == nil {
 			return
@@ -423,6 +423,6 @@ func eventually(t testing.TB, f func() error) {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
