@@ -230,9 +230,17 @@ func (x *exchange) finish(response []byte, err error) {
 		}
 	}
 	if err != nil {
-		e.Err = err.Error()
+		e.Err, e.Kind = err.Error(), answeredKind(err)
 	}
 	x.web.c.o.Tap(x.ctx, e)
+}
+
+// answeredKind is what an agent's own error is; "" for one that is not its own.
+func answeredKind(err error) a2a.ErrorKind {
+	if e, ok := errors.AsType[*a2a.Error](err); ok {
+		return e.Kind
+	}
+	return ""
 }
 
 func taskOf(params any) string {

@@ -215,20 +215,17 @@ func (c *credentials) keep(ctx context.Context, agent, origin string, cred *orch
 	return nil
 }
 
-// forget removes every credential of an agent.
+// forget removes every credential of an agent, or, where the vault fails, none.
 func (c *credentials) forget(ctx context.Context, agent string) error {
 	c.mu.Lock()
-	delete(c.bound, agent)
-	delete(c.own, agent)
-	c.mu.Unlock()
-	for _, e := range c.vault.List(ctx) {
-		if e.Agent != agent {
-			continue
-		}
-		if err := c.vault.Delete(ctx, agent, e.Origin); err != nil {
+	defer c.mu.Unlock()
+	if slices.ContainsFunc(c.vault.List(ctx), func(e vault.Entry) bool { return e.Agent == agent }) {
+		if err := c.vault.Forget(ctx, agent); err != nil {
 			return err
 		}
 	}
+	delete(c.bound, agent)
+	delete(c.own, agent)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"parley/a2a"
 	"parley/orchestrator"
 )
@@ -89,9 +91,9 @@ func (a *App) reachAll(ctx context.Context, agents []*orchestrator.Agent) []erro
 
 // reach asks an agent for a task that it cannot have: any answer of its own will do.
 func (a *App) reach(ctx context.Context, g *orchestrator.Agent) error {
-	ctx, stop := context.WithTimeout(asLocal(ctx), 10*time.Second)
+	ctx, stop := context.WithTimeout(asProbe(ctx), 10*time.Second)
 	defer stop()
-	_, err := a.caller.Get(ctx, g, &a2a.GetRequest{ID: "parley-doctor"})
+	_, err := a.caller.Get(ctx, g, &a2a.GetRequest{ID: uuid.NewString()})
 	var answered *a2a.Error
 	if errors.As(err, &answered) {
 		return nil
@@ -109,6 +111,11 @@ func private(dir string) error {
 		return fmt.Errorf("%s can be read by others (mode %04o): chmod 700 it", dir, info.Mode().Perm())
 	}
 	return nil
+}
+
+// asProbe marks what only asks whether an agent answers.
+func asProbe(ctx context.Context) context.Context {
+	return orchestrator.WithOrigin(ctx, orchestrator.Origin{Principal: orchestrator.LocalPrincipal, Probe: true})
 }
 
 // asLocal marks what is done in the name of the person at this machine.

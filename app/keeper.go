@@ -183,7 +183,7 @@ func (r *registry) Test(ctx context.Context, id string) (*orchestrator.AgentTest
 // costs it nothing.
 func (r *registry) call(ctx context.Context, g *orchestrator.Agent, t *orchestrator.AgentTest, step func(string, string, error), leave func(string, string)) {
 	began := time.Now()
-	_, err := r.caller.Get(ctx, g, &a2a.GetRequest{ID: uuid.NewString()})
+	_, err := r.caller.Get(asProbe(ctx), g, &a2a.GetRequest{ID: uuid.NewString()})
 	took := time.Since(began)
 	origin, _ := card.Origin(card.Address(&g.Interface))
 	secure := slices.IndexFunc(r.egress.Seen(g.ID), func(s egress.Seen) bool { return s.Origin == origin })

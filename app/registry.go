@@ -379,6 +379,11 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 		return err
 	default:
 		g.Added, g.Muted = old.Added, old.Muted
+		if old.Known == orchestrator.KnownByPerson && old.Trust != orchestrator.TrustRemoved {
+			if origins, err = r.asChosen(ctx, g, old, origins); err != nil {
+				return err
+			}
+		}
 		if old.Trust == orchestrator.TrustBlocked {
 			g.Trust = old.Trust
 		}
@@ -390,6 +395,23 @@ func (r *registry) local(ctx context.Context, id, address string, secret orchest
 		return err
 	}
 	return r.keep(ctx, g, origins)
+}
+
+// asChosen has g called as a person chose for old, which is the same agent, and returns its origins with the chosen one. Where
+// the agent was at its own address and is at another now, what was chosen holds there.
+func (r *registry) asChosen(ctx context.Context, g, old *orchestrator.Agent, origins []string) ([]string, error) {
+	at := old.Interface
+	chosen, err := card.Origin(card.Address(&at))
+	if err != nil {
+		return nil, err
+	}
+	if was, err := card.Origin(old.CardURL); err == nil && was == chosen && !slices.Contains(origins, chosen) {
+		at.URL = g.Interface.URL
+	} else if !slices.Contains(origins, chosen) {
+		origins = append(slices.Clip(origins), chosen)
+	}
+	g.Interface, g.Dialect, g.Known = at, dialectOf(at), old.Known
+	return origins, nil
 }
 
 // stands reports whether g is stored already as old, with exactly these grants.

@@ -2,9 +2,11 @@ package app_test
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"parley/a2a"
 	"parley/app"
 	"parley/orchestrator"
 )
@@ -122,6 +124,21 @@ func TestDemoAgentsAsDecided(t *testing.T) {
 		}
 	}
 	verb[struct{}](p, "agents.block", app.BlockAgent{ID: "slow"})
+	said := verb[app.AgentInfo](p, "agents.show", app.Named{ID: "echo"})
+	verb[struct{}](p, "agents.block", app.BlockAgent{ID: "echo"})
+	verb[app.AgentInfo](p, "agents.speak", app.SpeakAgent{ID: "echo", At: &a2a.AgentInterface{URL: said.URL, Binding: a2a.BindingJSONRPC, Version: "0.3"}})
+	verb[app.AgentInfo](p, "agents.speak", app.SpeakAgent{ID: "files", At: &a2a.AgentInterface{URL: "http://127.0.0.1:1/other", Binding: a2a.BindingREST, Version: "1.0"}})
+	p.stop()
+	p = startIn(t, dir)
+	if a := verb[app.AgentInfo](p, "agents.show", app.Named{ID: "echo"}); a.Speaks != "v0.3 over JSON-RPC" || a.Known != orchestrator.KnownByPerson || a.URL != said.URL {
+		t.Errorf("echo speaks %s at %s, known by %q", a.Speaks, a.URL, a.Known)
+	}
+	if r := p.call("agents/echo", envToken, "SendMessage", say("m1", "hello")); r.result(t, "message.parts.0.text") != "hello" {
+		t.Errorf("as it was chosen: %s", r.body)
+	}
+	if a := verb[app.AgentInfo](p, "agents.show", app.Named{ID: "files"}); a.URL != "http://127.0.0.1:1/other" || !slices.Contains(a.Origins, "http://127.0.0.1:1") {
+		t.Errorf("files is called at %s, granted %v", a.URL, a.Origins)
+	}
 	if g, err := p.Agent(t.Context(), "slow"); err != nil || g.Trust != orchestrator.TrustApproved {
 		t.Errorf("unblocked it is %s, %v", g.Trust, err)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"parley/a2a"
 	"parley/a2a/wire"
 	"parley/orchestrator"
 )
@@ -13,7 +14,11 @@ func (a *App) record(ctx context.Context, x *wire.Exchange) {
 	r := wireRecord(x)
 	switch {
 	case !x.Inbound:
-		r.RunID = orchestrator.OriginOf(ctx).RunID
+		from := orchestrator.OriginOf(ctx)
+		r.RunID = from.RunID
+		if from.Probe && x.Kind == a2a.KindTaskNotFound {
+			r.Err = orchestrator.WireRefused
+		}
 		a.registry.kept.contacted(x)
 	case x.Err == "":
 		r.RunID = x.TaskID

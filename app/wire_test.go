@@ -65,6 +65,25 @@ func TestWireRecords(t *testing.T) {
 	})
 }
 
+// A test of an agent asks for a task that cannot be. That it is refused is no failure in the inspector.
+func TestProbesAreNoFailures(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	verb[[]app.Check](p, "doctor", struct{}{})
+	verb[orchestrator.AgentTest](p, "agents.test", app.Named{ID: "echo"})
+	p.wire(orchestrator.WireQuery{Method: "GetTask", Peer: "echo"}, "two probes of echo", func(all []*orchestrator.WireRecord) bool {
+		return len(all) == 2 && all[0].Err == orchestrator.WireRefused && all[1].Err == orchestrator.WireRefused && len(all[0].Response) > 0
+	})
+	if all, err := p.WireRecords(t.Context(), orchestrator.WireQuery{Failed: true}); err != nil || len(all) != 0 {
+		t.Errorf("%d failures, the first %+v, %v", len(all), all, err)
+	}
+	if page := p.shown("/wire"); !strings.Contains(page, "refused, as expected") || strings.Contains(page, `class="tag fail"`) {
+		t.Error("the page shows a failure, or no probe")
+	}
+	p.call("agents/echo", envToken, "GetTask", `{"id":"nothing"}`)
+	p.wire(orchestrator.WireQuery{Failed: true}, "a caller's failure", func(all []*orchestrator.WireRecord) bool { return len(all) == 1 })
+}
+
 // With a conversation goes what went over the wire for it, also what was on its way.
 func TestEraseTakesWireRecords(t *testing.T) {
 	t.Parallel()

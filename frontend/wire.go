@@ -245,6 +245,10 @@ func (s *Site) wireRow(ctx context.Context, r *orchestrator.WireRecord, callers 
 	case r.Method == "":
 		v.Method = pathOf(r.URL)
 	}
+	if r.Err == orchestrator.WireRefused {
+		v.Failed, v.Result = false, view.T(ctx, "refused, as expected")
+		return v
+	}
 	switch {
 	case r.Err != "" && r.Status > 0 && r.Status < 400:
 		v.Result = view.T(ctx, "error")

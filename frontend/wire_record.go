@@ -25,6 +25,9 @@ func (s *Site) wireDetail(ctx context.Context, r *orchestrator.WireRecord, q url
 		Close: wireAddress(q, "id", "", "show", ""), Request: s.wireBody(ctx, r.Request), Response: s.wireBody(ctx, r.Response),
 		Curl: curl(r, s.signIn(ctx, r)), CLI: s.commandLine(r),
 	}
+	if r.Err == orchestrator.WireRefused { // the row says it
+		d.Err = ""
+	}
 	if r.TaskID != "" {
 		if withAgent(r) {
 			d.TaskHref = "/tasks/at/" + url.PathEscape(r.Peer) + "/" + url.PathEscape(r.TaskID)

@@ -40,6 +40,7 @@ type Origin struct {
 	RunID          string
 	ConversationID string // "" outside conversations
 	Trace          Trace  // sent with each call
+	Probe          bool   // it asks for a task that cannot be, to see whether the agent answers
 }
 
 type originKey struct{}

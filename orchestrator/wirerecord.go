@@ -28,6 +28,10 @@ type WireRecord struct {
 	Sizes [2]int // stored bytes of Request and Response; set by the log
 }
 
+// WireRefused is Err of an exchange that was to be refused, and was: a test asks agents for a task that cannot be. It is no
+// failure.
+const WireRefused = "refused, as expected"
+
 // WireLog keeps wire records, within bounds of size and age.
 type WireLog interface {
 	// RecordWire queues a record and returns at once. Secrets in its URL, headers and bodies are masked before anything is

@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"time"
+
+	"parley/a2a"
 )
 
 // Exchange is one HTTP exchange as it was on the wire, for the inspector. Secrets are masked by whoever stores it.
@@ -21,6 +23,7 @@ type Exchange struct {
 	Response []byte // of a stream: nil, its frames are the task's events Events[0] to Events[1]
 	Events   [2]int64
 	Err      string
+	Kind     a2a.ErrorKind // of Err, where it is an answer in A2A's terms
 }
 
 // Tap is told of every exchange once it is over, with the context of the call. It must not block and keeps what it is

@@ -21,6 +21,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,6 +171,14 @@ func (v *Vault) Delete(_ context.Context, agent, origin string) error {
 			return notFound(agent, origin)
 		}
 		delete(all, Entry{agent, origin})
+		return nil
+	})
+}
+
+// Forget forgets every secret of an agent, or, with an error, none.
+func (v *Vault) Forget(_ context.Context, agent string) error {
+	return v.change(func(all map[Entry]Secret) error {
+		maps.DeleteFunc(all, func(e Entry, _ Secret) bool { return e.Agent == agent })
 		return nil
 	})
 }

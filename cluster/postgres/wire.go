@@ -112,7 +112,7 @@ func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 		w.and(`method = $`, orchestrator.WirePushMethod)
 	}
 	if q.Failed {
-		w.and(`(status = 0 OR status >= 400 OR error <> '')`)
+		w.and(`(status = 0 OR status >= 400 OR error <> '') AND error <> '` + orchestrator.WireRefused + `'`)
 	}
 	if q.Text != "" {
 		w.and(`id > (SELECT coalesce(max(id), 0) FROM wire) - $`, int64(wireSearch))

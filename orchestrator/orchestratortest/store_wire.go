@@ -132,7 +132,7 @@ func storeWireQueries(t *testing.T, open OpenStore) {
 		{Peer: "atlas", Method: "GetTask", Status: 500, Err: "it broke", Header: map[string][]string{"X-Chosen": {"s3cr3t-canary"}}},
 		{Peer: "tok", Method: "SendMessage", Status: 200, Inbound: true, URL: "/rpc"},
 		{Peer: "tok", Method: orchestrator.WirePushMethod, Status: 204},
-		{Peer: "atlas", Method: orchestrator.WirePushMethod, Status: 200, Inbound: true},
+		{Peer: "atlas", Method: orchestrator.WirePushMethod, Status: 404, Inbound: true, Err: orchestrator.WireRefused}, // no failure
 		{Peer: "atlas", Method: "SendMessage", Status: 0},
 	} {
 		r.At = storeTime(i)

@@ -115,7 +115,7 @@ func (db *DB) WireRecords(ctx context.Context, q orchestrator.WireQuery) ([]*orc
 		and(`w.method = ?`, orchestrator.WirePushMethod)
 	}
 	if q.Failed {
-		and(`(w.status = 0 OR w.status >= 400 OR w.error <> '')`)
+		and(`(w.status = 0 OR w.status >= 400 OR w.error <> '') AND w.error <> '` + orchestrator.WireRefused + `'`)
 	}
 	if q.Text != "" {
 		like := "%" + likeEscape.Replace(q.Text) + "%"
