@@ -186,7 +186,7 @@ func (s *State) fault(b *Faulted) {
 			st.await()
 		}
 	case Cancel:
-		if s.Declined {
+		if s.Declined || s.Part && s.Rules > 2 {
 			s.end(a2a.TaskStateCanceled, b.Fault)
 		}
 		s.Stopping, s.Declined = false, false

@@ -25,7 +25,9 @@ import (
 // Rules is the version of the rules that new runs start under. Runs of all versions since 1 are carried on.
 //
 //	2: a step that is tried again has those tried again that were skipped because of it.
-const Rules = 2
+//	3: a step that failed is not one of those that JoinAny and JoinQuorum count; a call of a plan whose agent does not stop
+//	   ends all the same.
+const Rules = 3
 
 // Bounds of what a run does on its own account.
 const (
@@ -43,6 +45,7 @@ type State struct {
 	Events   int                 `json:"events"` // how many events of the run are folded into this state
 	To       string              `json:"to"`     // an agent id, or orchestrator.Auto
 	Person   bool                `json:"person,omitempty"`
+	Part     bool                `json:"part,omitempty"`
 	Planning int                 `json:"planning,omitempty"` // times a plan was asked for
 	Chosen   string              `json:"chosen,omitempty"`   // the agent that was picked when the planner offered several
 	Steps    []Step              `json:"steps,omitempty"`
@@ -93,11 +96,12 @@ const FirstStep = "s1"
 type Start struct {
 	To     string // an agent id, or orchestrator.Auto
 	Person bool   // the local person can be asked questions of our own; otherwise they end the run
+	Part   bool   // it is a call of a plan, which does not wait for an agent that does not stop
 }
 
 // New returns the state of a run before its first event. A run to one agent has its plan from the start.
 func New(s Start) State {
-	st := State{Rules: Rules, To: s.To, Person: s.Person}
+	st := State{Rules: Rules, To: s.To, Person: s.Person, Part: s.Part}
 	if s.To != orchestrator.Auto {
 		st.Steps = []Step{step(FirstStep, s.To)}
 	}

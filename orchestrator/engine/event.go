@@ -99,7 +99,7 @@ const (
 	Lost    Class = "lost"    // the message may have arrived; what became of it cannot be known
 	Repeat  Class = "repeat"  // as Lost, and the agent acts once on a repeated message id: send it again
 	Ignored Class = "ignored" // the agent did not take a message for its running task, which goes on
-	Cancel  Class = "cancel"  // the agent did not stop: it goes on
+	Cancel  Class = "cancel"  // the agent did not stop: it goes on, and so does the run, unless it is part of a plan
 	Noted   Class = "noted"   // it changes nothing
 	Silent  Class = "silent"  // somebody asked to stop and the agent never answered the message at all
 )

@@ -35,16 +35,22 @@ func (f *Flow) turn(i int, n *Node, st *FlowNode) bool {
 	if f.Closing != a2a.TaskStateUnspecified {
 		return false
 	}
-	done, settled := 0, 0
+	done, excused, settled := 0, 0, 0
 	for _, j := range f.nodes().needs[i] {
 		need, at := &f.Graph.Nodes[j], &f.Nodes[j]
 		if !at.State.Settled() {
 			continue
 		}
 		settled++
-		if at.State == NodeDone || at.State == NodeFailed && need.OnError == OnErrorSkip {
+		switch {
+		case at.State == NodeDone:
 			done++
+		case at.State == NodeFailed && need.OnError == OnErrorSkip:
+			excused++
 		}
+	}
+	if n.Join == JoinAll || f.Rules < 3 {
+		done += excused
 	}
 	all := settled == len(n.Needs)
 	var go_, skip bool
@@ -61,6 +67,11 @@ func (f *Flow) turn(i int, n *Node, st *FlowNode) bool {
 	switch {
 	case go_:
 		st.State, st.Round = NodeReady, 1
+	case skip && excused > 0 && f.Rules > 2: // there would have been enough
+		f.failNode(n, st, &orchestrator.Fault{
+			Kind: "join", Where: orchestrator.WhereUs, What: fmt.Sprintf("Too few of the steps that %s needs are done: %d of %d.", n.ID, done, len(n.Needs)),
+			Do: "See why the others failed, and run the plan again.",
+		})
 	case skip:
 		f.settle(st, NodeSkipped)
 	default:

@@ -153,10 +153,29 @@ func TestFlowJoins(t *testing.T) {
 		t.Errorf("any: %+v", w.f)
 	}
 
+	// What failed is none of those that are wanted, also where the run goes on without it.
 	w = join(JoinQuorum, 2, OnErrorSkip)
 	w.end("a", 0, a2a.TaskStateFailed)
+	if w.end("b", 0, a2a.TaskStateCompleted); w.state("z") != NodeWaiting || w.state("c") != NodeRunning {
+		t.Errorf("quorum: z is %q and c %q after one done and one failed", w.state("z"), w.state("c"))
+	}
+	if w.end("c", 0, a2a.TaskStateCompleted); w.state("z") != NodeRunning {
+		t.Errorf("quorum: z is %q after two done and one failed", w.state("z"))
+	}
+	w = join(JoinQuorum, 2, OnErrorSkip)
+	w.f.Rules = 2 // as it was
+	w.end("a", 0, a2a.TaskStateFailed)
 	if w.end("b", 0, a2a.TaskStateCompleted); w.state("z") != NodeRunning {
-		t.Errorf("quorum: z is %q after one done and one skipped", w.state("z"))
+		t.Errorf("quorum under rules 2: z is %q after one done and one failed", w.state("z"))
+	}
+
+	w = join(JoinAny, 0, OnErrorSkip)
+	if w.end("a", 0, a2a.TaskStateFailed); w.state("z") != NodeWaiting || w.state("b") != NodeRunning {
+		t.Errorf("any: z is %q and b %q after one failed", w.state("z"), w.state("b"))
+	}
+	w.end("b", 0, a2a.TaskStateFailed)
+	if w.end("c", 0, a2a.TaskStateFailed); w.state("z") != NodeFailed || w.f.Closing != a2a.TaskStateFailed || w.f.Fault == nil || w.f.Fault.Kind != "join" {
+		t.Errorf("any: z is %q after all failed: %+v", w.state("z"), w.f.Fault)
 	}
 
 	w = join(JoinCollect, 0, OnErrorSkip)

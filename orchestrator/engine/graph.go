@@ -52,9 +52,9 @@ const (
 type Join string
 
 const (
-	JoinAll     Join = ""        // all it needs are done; when one of them was skipped it is skipped, too
-	JoinAny     Join = "any"     // the first of them is done
-	JoinQuorum  Join = "quorum"  // so many of them are done
+	JoinAll     Join = ""        // all it needs are done, or failed with OnErrorSkip; when one of them was skipped it is skipped, too
+	JoinAny     Join = "any"     // the first of them is done; when none is it is skipped, or fails where one of them failed
+	JoinQuorum  Join = "quorum"  // so many of them are done; else as JoinAny
 	JoinCollect Join = "collect" // none of them goes on, whatever became of it
 )
 
@@ -63,7 +63,7 @@ type OnError string
 
 const (
 	OnErrorFail     OnError = ""         // the run fails, and what else runs is stopped
-	OnErrorSkip     OnError = "skip"     // the run goes on as if the node were done
+	OnErrorSkip     OnError = "skip"     // the run goes on; JoinAll takes the node as done
 	OnErrorFallback OnError = "fallback" // another agent gets it once, as Spec says; if that fails too, the run does
 )
 

@@ -245,7 +245,7 @@ func (c *change) sends(ctx context.Context, b *engine.Begun, it *workflow.Item, 
 	} else if c.over != nil && c.over.r.agentKnows(agent.ID) { // the store does not have it yet
 		k.known = r.flow.known[agent.ID]
 	}
-	k.state = engine.New(engine.Start{To: agent.ID, Person: r.row.Principal == orchestrator.LocalPrincipal})
+	k.state = engine.New(engine.Start{To: agent.ID, Person: r.row.Principal == orchestrator.LocalPrincipal, Part: true})
 	k.asked = &a2a.Message{ID: "m-" + b.Run, Role: a2a.RoleUser, Parts: parts}
 	if err := kc.send(ctx); err != nil {
 		kc.drop(err)

@@ -130,7 +130,8 @@ func (r *run) load(ctx context.Context, row *orchestrator.Run, log []*orchestrat
 	if err := r.recall(row); err != nil {
 		return fmt.Errorf("run %s: %w", row.ID, err)
 	}
-	r.state, err = engine.Restore(row.Engine, engine.Start{To: row.To, Person: row.Principal == orchestrator.LocalPrincipal})
+	start := engine.Start{To: row.To, Person: row.Principal == orchestrator.LocalPrincipal, Part: r.parent != ""}
+	r.state, err = engine.Restore(row.Engine, start)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", row.ID, err)
 	}

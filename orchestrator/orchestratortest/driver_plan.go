@@ -26,6 +26,7 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"Preview", planPreview},
 		{"SignIn", planSignIn},
 		{"Stop", planStop},
+		{"StopRefused", planStopRefused},
 		{"StopUndoes", planStopUndoes},
 		{"Steered", planSteered},
 		{"Uses", planUses},

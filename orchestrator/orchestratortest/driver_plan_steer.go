@@ -32,6 +32,36 @@ func planStop(w *world) {
 	}
 }
 
+// planStopRefused: neither a step nor the run waits for an agent that does not stop.
+func planStopRefused(w *world) {
+	done := make(chan struct{})
+	defer close(done)
+	for _, id := range []string{"slow", "other"} {
+		w.add(id, waits(done)).RefusesStop(&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004, Message: "I never stop"})
+	}
+	run := w.launch(`
+  - {id: a, agent: slow, message: go, on-error: skip}
+  - {id: b, agent: other, message: go}
+`)
+	refused := func(step string) {
+		w.Helper()
+		n := w.step(run.ID, step)
+		if c := n.Calls[0]; c.State != a2a.TaskStateCanceled || c.Fault == nil || c.Fault.Where != orchestrator.WhereAgent {
+			w.Errorf("%+v, %+v", c, c.Fault)
+		}
+	}
+	w.eventually("both go on", func() bool {
+		return w.step(run.ID, "a").State == "running" && w.run(w.step(run.ID, "a").Calls[0].RunID).State == a2a.TaskStateWorking &&
+			w.step(run.ID, "b").State == "running" && w.run(w.step(run.ID, "b").Calls[0].RunID).State == a2a.TaskStateWorking
+	})
+	w.must(w.planner().StopStep(w.ctx, run.ID, "a"))
+	w.eventually("the step is over", func() bool { return w.states(run.ID) == "a=failed b=running" })
+	refused("a")
+	w.must(w.driver.Stop(w.ctx, run.ID))
+	w.reaches(run.ID, a2a.TaskStateCanceled)
+	refused("b")
+}
+
 func planStopUndoes(w *world) {
 	var said []string
 	agent := w.add("a", nil)

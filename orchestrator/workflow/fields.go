@@ -159,7 +159,7 @@ func stepTable() []field[Step] {
 			readObject(r, n, "the question", askFields(), s.Ask)
 		}},
 		{"needs", "The steps that come before, by id.", false, someWords, func(r *reader, n *node, s *Step) { s.Needs = keysOf(r.several(n, "the step")) }},
-		{"join", "When its turn comes: `all` it needs are done (as it is, unless said), `any` of them is, a `quorum` of so many is, or `collect`: none goes on, whatever became of it.", false, oneOf(
+		{"join", "When its turn comes: `all` it needs are done (as it is, unless said), `any` of them is, a `quorum` of so many is, or `collect`: none goes on, whatever became of it. A step that may fail says `on-error: skip`.", false, oneOf(
 			enum("all", "any", "collect"), object{"type": "object", "properties": object{"quorum": count(engine.MaxNodes)}, "required": []string{"quorum"}, "additionalProperties": false},
 		), readJoin},
 		{"if", "An expression; when it is false, the step is skipped, and so is what needs it.", false, expression, func(r *reader, n *node, s *Step) {
