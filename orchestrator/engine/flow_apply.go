@@ -37,8 +37,11 @@ func (f *Flow) Apply(b Body) {
 			f.again()
 		}
 	case *Faulted:
-		if b.Class == Refused {
+		switch {
+		case b.Class == Refused:
 			f.close(a2a.TaskStateFailed, b.Fault)
+		case f.Final && f.Fault == nil:
+			f.Fault = b.Fault // all was done, and what the plan gives could not be made of it
 		}
 	case *Report:
 		if b.Ends() {
@@ -265,7 +268,7 @@ func later(at, backoff int64, attempt int) int64 {
 func (f *Flow) due(at int64) {
 	if f.Graph.Timeout > 0 && at >= f.Began+f.Graph.Timeout {
 		f.close(a2a.TaskStateFailed, &orchestrator.Fault{
-			Kind: "deadline", Where: orchestrator.WhereUs, What: "The time for the whole plan ran out.", Do: "Give it more time, or run it again.",
+			Kind: "deadline", Where: orchestrator.WhereUs, What: "The time for the whole plan ran out.", Retry: true, Do: "Give it more time, or run it again.",
 		})
 		return
 	}
@@ -279,7 +282,7 @@ func (f *Flow) due(at int64) {
 		if st.Deadline > 0 && at >= st.Deadline && !st.State.Settled() && !st.Stopping {
 			st.Deadline = 0
 			f.failNode(&f.Graph.Nodes[i], st, &orchestrator.Fault{
-				Kind: "deadline", Where: orchestrator.WhereUs, What: "Step " + f.Graph.Nodes[i].ID + " took too long.", Do: "Give it more time, or run the plan again.",
+				Kind: "deadline", Where: orchestrator.WhereUs, What: "Step " + f.Graph.Nodes[i].ID + " took too long.", Retry: true, Do: "Give it more time, or run the plan again.",
 			})
 		}
 	}

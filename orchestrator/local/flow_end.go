@@ -16,7 +16,6 @@ import (
 
 // conclude carries out engine.Finish for a plan: what it gives is told, and how it ended.
 func (c *change) conclude(ctx context.Context, cmd *engine.Finish) error {
-	r := c.r
 	if cmd.State != a2a.TaskStateCompleted {
 		c.finish(cmd)
 		return nil
@@ -25,7 +24,6 @@ func (c *change) conclude(ctx context.Context, cmd *engine.Finish) error {
 	var f *orchestrator.Fault
 	if errors.As(err, &f) {
 		c.log(&engine.Faulted{Class: engine.Noted, Fault: f})
-		r.flow.Fault, r.state.Fault = f, f
 		c.finish(&engine.Finish{State: a2a.TaskStateFailed, Fault: f})
 		return nil
 	}

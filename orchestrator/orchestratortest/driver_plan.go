@@ -8,6 +8,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/engine"
 )
 
 // RunPlans checks what a driver that is an orchestrator.Planner too promises of plans.
@@ -264,6 +265,15 @@ func planFails(w *world) {
 	if f := w.step(run.ID, "b").Fault; f == nil || f.Kind != "expression" {
 		w.Errorf("%+v", f)
 	}
+
+	w.add("a", echoes(""))
+	run = w.launch("\nname: Nothing to give\nsteps:\n  - {id: a, agent: a, message: go}\noutputs: {x: \"${{ steps.a.data.no.where }}\"}\n")
+	w.reaches(run.ID, a2a.TaskStateFailed)
+	p, err = w.planner().Plan(w.ctx, run.ID)
+	w.must(err)
+	if p.Fault == nil || p.Fault.Kind != "expression" {
+		w.Errorf("what the plan gives cannot be made: %+v", p.Fault)
+	}
 }
 
 func planRetries(w *world) {
@@ -294,5 +304,18 @@ func planRetries(w *world) {
 	}
 	if s := w.states(run.ID); s != "a=done b=done c=failed d=done" {
 		w.Error(s)
+	}
+
+	// An agent that says that it failed inside is as one whose task failed; what may have arrived is not sent again.
+	for kind, attempts := range map[string]int{"agent-error": 3, "gateway": 1} {
+		bad.Down(&orchestrator.Fault{Kind: kind, Where: orchestrator.WhereAgent, What: "It broke.", Retry: true, MayHaveRun: true})
+		run = w.launch("\n  - {id: a, agent: bad, message: " + kind + ", retry: {attempts: 3, backoff: 10ms}}\n")
+		if attempts == 1 {
+			w.must(w.driver.Answer(w.ctx, w.openAsks(1)[0].ID, &orchestrator.Answer{Choice: engine.ResendLeave}))
+		}
+		w.reaches(run.ID, a2a.TaskStateFailed)
+		if n := w.step(run.ID, "a"); len(n.Calls) != attempts {
+			w.Errorf("%s: %d attempts, want %d", kind, len(n.Calls), attempts)
+		}
 	}
 }

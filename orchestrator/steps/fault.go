@@ -18,7 +18,7 @@ func Classify(err error) (engine.Class, *orchestrator.Fault) {
 	switch {
 	case errors.As(err, &e) && e.Code != 0: // an answer, whatever it says
 		return engine.Refused, f
-	case f.Kind == "agent-error": // the agent itself says that it failed inside: so ends what it was asked
+	case FailedInside(f): // so ends what it was asked
 		return engine.Refused, f
 	case f.MayHaveRun: // whoever broke it: a gateway that gave up says nothing of the agent behind it
 		return engine.Lost, f
@@ -27,6 +27,10 @@ func Classify(err error) (engine.Class, *orchestrator.Fault) {
 	}
 	return engine.Refused, f
 }
+
+// FailedInside reports whether the agent itself says that it failed, by an HTTP status of 500. As after a task that failed,
+// what it was asked has come to its end, whatever it did until then.
+func FailedInside(f *orchestrator.Fault) bool { return f.Kind == "agent-error" }
 
 // final reports whether asking again for a task cannot help.
 func final(err error) bool {
