@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -261,7 +262,7 @@ func (s *Site) say(w http.ResponseWriter, r *http.Request) error {
 	from := say.ConversationID
 	if item, err := strconv.ParseInt(r.FormValue("branch"), 10, 64); err == nil && from != "" {
 		// What was said before is said anew: in a chat of its own, so that nothing of this one is lost.
-		if say.ConversationID, err = s.branch(ctx, from, item, false); err != nil {
+		if say.ConversationID, err = s.branch(ctx, from, item, cmp.Or(say.Text, view.T(ctx, "File"))); err != nil {
 			return s.sayAgain(w, r, say, err)
 		}
 	} else if from != "" && len(say.Files) == 0 && s.queue.going(ctx, from) {

@@ -208,7 +208,10 @@ func TestBranchAndEdit(t *testing.T) {
 	if next := r.Header.Get("Location"); next == "/c/c2" {
 		t.Error("it went into the old chat")
 	} else {
-		w.get(next).want(t, 200, "One", "Two", "A branch of", "Branch: ")
+		r := w.get(next).want(t, 200, "One", "Two", "A branch of")
+		if got := textOf(byID(r.doc, "title")); got != "Three, but better" {
+			t.Errorf("it is called %q", got)
+		}
 	}
 	if n := len(w.who.said); n != 1 || w.who.said[0].Text != "Three, but better" || w.who.said[0].ConversationID == "c2" {
 		t.Errorf("said %+v", w.who.said)
@@ -365,6 +368,39 @@ func TestMatching(t *testing.T) {
 		}
 		if got != c[2] {
 			t.Errorf("%q in %q: %q, want %q", c[1], c[0], got, c[2])
+		}
+	}
+}
+
+// TestBranchesAreToldApart: no two branches of a chat are called the same, and what is said anew names its branch.
+func TestBranchesAreToldApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "Hello"}, &orchestrator.Item{Kind: orchestrator.ItemAgent, AgentID: "atlas", Text: "Yes?"})
+	w.post("/c/c1/name", url.Values{"name": {"Sea · branch line"}}).want(t, 303)
+	items, err := w.st.Items(t.Context(), "c1", 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	branch := func(of string, item int64) (id, title string) {
+		t.Helper()
+		at := w.post(fmt.Sprintf("/c/%s/branch/%d", of, item), nil).want(t, 303).Header.Get("Location")
+		return strings.TrimPrefix(at, "/c/"), textOf(byID(w.get(at).want(t, 200).doc, "title"))
+	}
+	one, first := branch("c1", items[1].ID)
+	_, second := branch("c1", items[0].ID)
+	theirs, err := w.st.Items(t.Context(), one, 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, third := branch(one, theirs[0].ID)
+	if want := "Sea · branch line · branch"; first != want || second != want+" 2" || third != want+" 3" {
+		t.Errorf("called %q, %q, %q", first, second, third)
+	}
+	for i, want := range []string{"Hello again", "Hello again · branch", "Hello again · branch 2"} {
+		at := w.post("/say", url.Values{"conversation": {"c1"}, "branch": {fmt.Sprint(items[0].ID)}, "text": {"**Hello** again"}}).want(t, 303).Header.Get("Location")
+		if got := textOf(byID(w.get(at).want(t, 200).doc, "title")); got != want {
+			t.Errorf("edit %d is called %q, want %q", i, got, want)
 		}
 	}
 }

@@ -228,15 +228,61 @@ func explain(ctx context.Context, k jsonschema.ErrorKind) string {
 	case *kind.Enum, *kind.Const:
 		return view.T(ctx, "This is none of the choices.")
 	case *kind.Format:
-		return view.T(ctx, "This is no valid %s.", k.Want)
+		return formatWords(ctx, k.Want)
 	case *kind.Pattern:
 		return view.T(ctx, "This does not look as it should: %s", k.Want)
 	case *kind.Type:
-		return view.T(ctx, "This should be of the type %s.", strings.Join(k.Want, ", "))
+		return typeWords(ctx, k.Want)
+	case *kind.UniqueItems:
+		return view.T(ctx, "Each only once, please.")
+	case *kind.AdditionalProperties:
+		return view.T(ctx, "Not asked for: %s.", strings.Join(k.Properties, ", "))
+	case *kind.MinProperties:
+		return view.T(ctx, "Fill in at least %d.", k.Want)
+	case *kind.MaxProperties:
+		return view.T(ctx, "Fill in at most %d.", k.Want)
+	case *kind.DependentRequired:
+		return view.T(ctx, "Needed: %s.", strings.Join(k.Missing, ", "))
 	case *kind.Required:
 		return view.T(ctx, "Needed: %s.", strings.Join(k.Missing, ", "))
 	}
-	return sentence(k.LocalizedString(message.NewPrinter(language.English)))
+	return view.T(ctx, "This does not fit: %s.", k.LocalizedString(message.NewPrinter(language.English)))
+}
+
+// formatWords says what a text is not.
+func formatWords(ctx context.Context, format string) string {
+	switch format {
+	case "date":
+		return view.T(ctx, "This is not a date.")
+	case "date-time":
+		return view.T(ctx, "This is not a date and time.")
+	case "email", "idn-email":
+		return view.T(ctx, "This is not an e-mail address.")
+	case "uri", "url", "iri":
+		return view.T(ctx, "This is not a web address. It begins with https://, for example.")
+	}
+	return view.T(ctx, "This is no valid %s.", format)
+}
+
+// typeWords says what kind of value is wanted.
+func typeWords(ctx context.Context, want []string) string {
+	if len(want) == 1 {
+		switch want[0] {
+		case "string":
+			return view.T(ctx, "This should be text.")
+		case "number":
+			return view.T(ctx, "This is not a number.")
+		case "integer":
+			return view.T(ctx, "This should be a whole number.")
+		case "boolean":
+			return view.T(ctx, "This should be yes or no.")
+		case "array":
+			return view.T(ctx, "This should be a list.")
+		case "object":
+			return view.T(ctx, "This should have members.")
+		}
+	}
+	return view.T(ctx, "This should be of the type %s.", strings.Join(want, ", "))
 }
 
 func number(r *big.Rat) string {
@@ -254,7 +300,7 @@ func blame(fs []view.Field, name, what string) bool {
 		if f.Kind == view.FieldGroup && blame(f.Fields, name, what) {
 			return true
 		}
-		if f.Kind != view.FieldGroup && (f.Name == name || f.Kind == view.FieldMany && strings.HasPrefix(name, f.Name+"/")) {
+		if f.Kind != view.FieldGroup && (f.Name == name || (f.Kind == view.FieldMany || f.Kind == view.FieldLines) && strings.HasPrefix(name, f.Name+"/")) {
 			if f.Err == "" {
 				f.Err = what
 			}

@@ -1,13 +1,16 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"parley/a2a"
 	"parley/frontend/view"
@@ -102,15 +105,16 @@ func (s *Site) branchChat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || item <= 0 {
 		return orchestrator.ErrNotFound
 	}
-	id, err := s.branch(r.Context(), r.PathValue("id"), item, true)
+	id, err := s.branch(r.Context(), r.PathValue("id"), item, "")
 	if err != nil {
 		return err
 	}
 	return moved(w, r, "/c/"+url.PathEscape(id))
 }
 
-// branch copies the items of a chat up to one, with it or without.
-func (s *Site) branch(ctx context.Context, conversation string, item int64, with bool) (string, error) {
+// branch copies the items of a chat up to one, with it; or without it, where something else is said in its place, which
+// names the branch then.
+func (s *Site) branch(ctx context.Context, conversation string, item int64, instead string) (string, error) {
 	c, err := s.conversation(ctx, conversation)
 	if err != nil {
 		return "", err
@@ -121,18 +125,50 @@ func (s *Site) branch(ctx context.Context, conversation string, item int64, with
 		if err != nil {
 			return "", err
 		}
-		if found = e.ID == item; !found || with {
+		if found = e.ID == item; !found || instead == "" {
 			items = append(items, e)
 		}
 	}
 	if !found {
 		return "", orchestrator.ErrNotFound
 	}
-	what := view.T(ctx, "A branch of “%s” begins here. Agents do not know what is above.", titleOf(ctx, c))
-	if len(items) == 0 { // its first words are said anew: they name it, and nothing is above
-		return s.graft(ctx, exportHead{To: c.To}, nil, "")
+	title, err := s.branchTitle(ctx, titleOf(ctx, c), instead)
+	if err != nil {
+		return "", err
 	}
-	return s.graft(ctx, exportHead{Title: view.T(ctx, "Branch: %s", titleOf(ctx, c)), To: c.To}, items, what)
+	what := ""
+	if len(items) > 0 {
+		what = view.T(ctx, "A branch of “%s” begins here. Agents do not know what is above.", titleOf(ctx, c))
+	}
+	return s.graft(ctx, exportHead{Title: title, To: c.To}, items, what)
+}
+
+// branchTitle names a branch of a chat by what is said there, or as the chat and a number: so that no newer chat is called
+// the same.
+func (s *Site) branchTitle(ctx context.Context, chat, said string) (string, error) {
+	cs, err := s.store.ListConversations(ctx, "", paletteChats)
+	if err != nil {
+		return "", err
+	}
+	taken := func(title string) bool {
+		return slices.ContainsFunc(cs, func(c *orchestrator.Conversation) bool { return titleOf(ctx, c) == title })
+	}
+	if said = orchestrator.TitleOf(said); said != "" && !taken(said) {
+		return said, nil
+	}
+	mark := view.T(ctx, "%s · branch", "")
+	stem := cmp.Or(said, chat)
+	if i := strings.LastIndex(stem, mark); i > 0 { // a branch of a branch is one of the chat
+		n := strings.TrimSpace(stem[i+len(mark):])
+		if _, err := strconv.Atoi(n); n == "" || err == nil {
+			stem = stem[:i]
+		}
+	}
+	title := stem + mark
+	for n := 2; taken(title); n++ {
+		title = stem + mark + " " + strconv.Itoa(n)
+	}
+	return title, nil
 }
 
 // importChat takes in a chat that was exported as JSON.

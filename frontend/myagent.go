@@ -3,7 +3,9 @@ package frontend
 import (
 	"cmp"
 	"context"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,8 +103,11 @@ func (s *Site) myAgentPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	m := view.MyAgent{
 		On: pub.On, Open: pub.Open, AskFirst: pub.AskFirst, Address: pub.Address, Public: pub.Public, GRPC: pub.GRPC, Key: pub.Fingerprint,
-		QR: qrOf(pub.Address), Snippets: snippets(pub.Address, pub.Open), Call: r.FormValue("call"), Card: r.FormValue("card"),
+		Snippets: snippets(pub.Address, pub.Open), Call: r.FormValue("call"), Card: r.FormValue("card"),
 		Made: s.secrets.take(r.FormValue("made")),
+	}
+	if reachable(pub.Address) {
+		m.QR = qrOf(pub.Address)
 	}
 	for _, c := range pub.Cards {
 		read := "GET " + c.Path
@@ -147,6 +152,16 @@ func (s *Site) myAgentPage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return s.write(w, r, http.StatusOK, view.MyAgentPage(s.page(r, view.T(ctx, "My agent"), view.Side{Section: "my-agent"}), m))
+}
+
+// reachable reports whether another machine, such as a phone, may reach an address.
+func reachable(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return ip == nil || !ip.IsLoopback() && !ip.IsUnspecified()
 }
 
 func btoi(b bool) int {

@@ -61,9 +61,17 @@ func TestMyAgent(t *testing.T) {
 	w := newWorld(t, &Options{Publisher: h})
 	r := w.get("/my-agent").want(t, 200, "Published", "http://127.0.0.1:7421/", "Reached from this machine only", "abcd ef01", `"new": 1`, "curl http://127.0.0.1:7421/",
 		"Newcomer wants to begin its first task", "Regular", "500+", "No tokens yet", "begins at once")
-	if n := len(find(r.doc, byClass("qr"))); n != 1 {
-		t.Errorf("%d codes", n)
+	// A code is for a phone, which has to reach what it says.
+	for address, want := range map[string]int{
+		"http://127.0.0.1:7421/": 0, "http://[::1]:7421/": 0, "http://localhost:7421/": 0, "http://parley.localhost/": 0, "http://0.0.0.0:7421/": 0,
+		"http://192.168.1.5:7421/": 1, "https://parley.example/": 1,
+	} {
+		h.served.Address = address
+		if n := len(find(w.get("/my-agent").doc, byClass("qr"))); n != want {
+			t.Errorf("%s: %d codes", address, n)
+		}
 	}
+	h.served.Address = "http://127.0.0.1:7421/"
 	if links := find(r.doc, func(n *html.Node) bool { return attr(n, "href") == "/tasks?caller=u2" }); len(links) != 1 {
 		t.Error("what a caller ran is not linked")
 	}

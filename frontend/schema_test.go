@@ -210,3 +210,45 @@ func TestLines(t *testing.T) {
 		}
 	}
 }
+
+// TestExplained: whatever a form may ask for, what is wrong with an answer is said in words, at its field.
+func TestExplained(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"string","minLength":3}`:                          "At least 3 characters, please.",
+		`{"type":"string","maxLength":1}`:                          "At most 1 characters, please.",
+		`{"type":"string","format":"email"}`:                       "This is not an e-mail address.",
+		`{"type":"string","format":"uri"}`:                         "This is not a web address. It begins with https://, for example.",
+		`{"type":"string","format":"date"}`:                        "This is not a date.",
+		`{"type":"string","format":"date-time"}`:                   "This is not a date and time.",
+		`{"type":"string","format":"ipv4"}`:                        "This is no valid ipv4.",
+		`{"type":"string","pattern":"^a"}`:                         "This does not look as it should: ^a",
+		`{"type":"string","enum":["x"]}`:                           "This is none of the choices.",
+		`{"type":"number"}`:                                        "This is not a number.",
+		`{"type":"integer"}`:                                       "This is not a number.",
+		`{"type":"array","items":{"type":"string","minLength":3}}`: "At least 3 characters, please.",
+		`{"type":"array","items":{"type":"string"},"minItems":2}`:  "Choose at least 2.",
+		`{"type":"array","items":{"type":"string","enum":["x"]}}`:  "This is none of the choices.",
+		`{"type":"string","title":"T","not":{"enum":["no"]}}`:      "This does not fit: 'not' failed.",
+	} {
+		schema := json.RawMessage(`{"type":"object","properties":{"v":` + schema + `}}`)
+		f := newForm(t.Context(), "a", schema)
+		if f.IsRaw {
+			t.Fatalf("%s has no form", schema)
+		}
+		_, problem, ok := readForm(t.Context(), f, schema, url.Values{"d/v": {"no"}})
+		if got := f.Fields[0].Err; ok || problem != "" || got != want {
+			t.Errorf("%s: %q, %q beside it, want %q", schema, got, problem, want)
+		}
+	}
+	for answer, want := range map[string]string{
+		`{"v":1,"w":1}`: "v: This should be text. Not asked for: w.", `{}`: "Needed: v.", `[]`: "This should have members.", `{"v":"a","n":1.5}`: "n: This should be a whole number.",
+		`{"v":"a","l":["x","x"]}`: "l: Each only once, please.", `{"v":"a","l":"x"}`: "l: This should be a list.", `{"v":"a","b":"x"}`: "b: This should be yes or no.",
+	} {
+		schema := json.RawMessage(`{"type":"object","required":["v"],"additionalProperties":false,"properties":{"v":{"type":"string"},"n":{"type":"integer"},"b":{"type":"boolean"},"l":{"type":"array","uniqueItems":true}}}`)
+		_, problem, ok := readForm(t.Context(), &view.Form{IsRaw: true}, schema, url.Values{"json": {answer}})
+		if ok || problem != want {
+			t.Errorf("%s: %q, want %q", answer, problem, want)
+		}
+	}
+}

@@ -2,7 +2,10 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Conversation is what a person sees as one chat.
@@ -25,6 +28,29 @@ func (c *Conversation) Called() string {
 	}
 	return c.Title
 }
+
+// maxTitle is how many characters of a text make a title.
+const maxTitle = 60
+
+// TitleOf makes a title of the first words of a text, without the marks that Markdown has for what the text looks like.
+func TitleOf(text string) string {
+	plain := strings.Fields(markdown.ReplaceAllString(text, "$1"))
+	if len(plain) == 0 {
+		plain = strings.Fields(text)
+	}
+	text = strings.Join(plain, " ")
+	if utf8.RuneCountInString(text) <= maxTitle {
+		return text
+	}
+	start := string([]rune(text)[:maxTitle])
+	if i := strings.LastIndexByte(start, ' '); i > maxTitle/3 {
+		start = start[:i]
+	}
+	return start + "…"
+}
+
+// markdown finds the marks of headings, quotes, strong words and code, and links with their text.
+var markdown = regexp.MustCompile("(?m)^[ \\t]*(?:#{1,6}|>+)[ \\t]+|\\*\\*|~~|`+|!?\\[([^\\]\n]+)\\]\\([^)\n]*\\)")
 
 // ChatMark is what a person sets of a conversation; nil leaves it as it is. Rows of a Batch's Conversations set it only
 // where the conversation is new, so that whoever carries a run on never undoes what was set meanwhile.

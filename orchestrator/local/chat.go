@@ -116,7 +116,7 @@ func (c *change) converse(ctx context.Context) error {
 			row.LastText = start(it.Text)
 		}
 		if row.Title == "" && it.Kind == orchestrator.ItemUser {
-			row.Title = steps.Title(it.Text)
+			row.Title = orchestrator.TitleOf(it.Text)
 		}
 	}
 	switch {

@@ -33,7 +33,7 @@ func (d *Driver) Launch(ctx context.Context, l *orchestrator.Launch) (*orchestra
 		message: &a2a.Message{ID: cmp.Or(l.MessageID, newID()), Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}},
 	}
 	if l.ConversationID == "" {
-		title := steps.Title(called(plan.Graph.Name, l.Inputs)) // what was said may be a command
+		title := orchestrator.TitleOf(called(plan.Graph.Name, l.Inputs)) // what was said may be a command
 		b.chat, b.fresh = &orchestrator.Conversation{ID: newID(), To: orchestrator.Auto, Title: title, Created: d.now()}, true
 	} else if b.chat, err = d.store.Conversation(ctx, l.ConversationID); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -179,19 +178,6 @@ func UserItem(m *a2a.Message) orchestrator.Item {
 		it.Data = raw(d)
 	}
 	return it
-}
-
-// Title makes a conversation's title of its first words.
-func Title(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= 60 {
-		return text
-	}
-	r := []rune(text)[:60]
-	if i := strings.LastIndexByte(string(r), ' '); i > 20 {
-		return string(r)[:i] + "…"
-	}
-	return string(r) + "…"
 }
 
 func raw(v any) json.RawMessage {

@@ -106,17 +106,3 @@ func TestUserItem(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
-
-func TestTitle(t *testing.T) {
-	t.Parallel()
-	sixty := strings.Repeat("x", 60)
-	for text, want := range map[string]string{
-		" Book\n a  flight ": "Book a flight", sixty: sixty, sixty + "y": sixty + "…", "": "",
-		strings.Repeat("word ", 20): strings.TrimSpace(strings.Repeat("word ", 12)) + "…",
-		strings.Repeat("東京", 40):    strings.Repeat("東京", 30) + "…",
-	} {
-		if got := steps.Title(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
