@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -167,4 +168,56 @@ func promptWords(ctx context.Context, prompt string) string {
 		return view.T(ctx, "The agent does not see yet that you have signed in.") + rest
 	}
 	return view.Tv(ctx, prompt)
+}
+
+// receipt says how an ask of the transcript was closed, and with what answer.
+func (s *Site) receipt(ctx context.Context, d *orchestrator.AskData) (st view.State, answer string) {
+	st, answer = view.AskClosed(ctx, d.State, d.Answer)
+	var schema json.RawMessage
+	if strings.HasPrefix(answer, "{") {
+		if a, err := s.store.Ask(ctx, d.AskID); err == nil {
+			schema = a.Schema
+		}
+	}
+	return st, answerWords(ctx, answer, schema)
+}
+
+// answerWords is an answer as people read it: what was filled into a form as its names, by the schema where it has any, with
+// their values.
+func answerWords(ctx context.Context, answer string, schema json.RawMessage) string {
+	d := json.NewDecoder(strings.NewReader(answer))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') || !json.Valid([]byte(answer)) {
+		return answer
+	}
+	var n schemaNode
+	_ = json.Unmarshal(schema, &n)
+	var parts []string
+	for d.More() {
+		var v json.RawMessage
+		name, err := d.Token()
+		if err != nil || d.Decode(&v) != nil {
+			return answer
+		}
+		label := words(name.(string))
+		for _, p := range n.Properties {
+			if p.name == name && p.node.Title != "" {
+				label = p.node.Title
+			}
+		}
+		parts = append(parts, view.T(ctx, "%s: %s", label, valueWords(ctx, v)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func valueWords(ctx context.Context, v json.RawMessage) string {
+	switch string(v) {
+	case "true":
+		return view.T(ctx, "Yes")
+	case "false":
+		return view.T(ctx, "No")
+	}
+	if many := valuesOf(v); many != nil {
+		return strings.Join(many, ", ")
+	}
+	return shown(v)
 }

@@ -127,3 +127,16 @@ func TestSignInWords(t *testing.T) {
 	w.get("/inbox?show=answered&ask=done").want(t, 200, "You signed in")
 	w.get("/inbox?show=answered&ask=moot").want(t, 200, "No longer needed")
 }
+
+func TestAnswerWords(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"properties":{"depart":{"title":"Leave on"},"seat_row":{"type":"integer"}}}`)
+	for answer, want := range map[string]string{
+		`{"depart":"2027-03-01","seat_row":4,"meals":["soup","tea"],"window":true,"aisle":false}`: "Leave on: 2027-03-01, Seat row: 4, Meals: soup, tea, Window: Yes, Aisle: No",
+		"Go ahead": "Go ahead", "": "", "{": "{", "{what}": "{what}", `{"a":1} and more`: `{"a":1} and more`, `{"a":{"b":1}}`: `A: {"b":1}`,
+	} {
+		if got := answerWords(t.Context(), answer, schema); got != want {
+			t.Errorf("%s: %q, want %q", answer, got, want)
+		}
+	}
+}

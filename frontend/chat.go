@@ -171,7 +171,7 @@ func (s *Site) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 	flags := spoken(nil, items)
 	v.Flags = s.links(ctx, flags)
-	if err := s.chatPanel(ctx, &p, &v, items, r.FormValue("run")); err != nil {
+	if err := s.chatPanel(ctx, &p, &v, items, r.FormValue("run"), r.FormValue("tab")); err != nil {
 		return err
 	}
 	p.Live = view.Place{Conversation: id, Last: tr.last}

@@ -160,7 +160,7 @@ func (s *Site) writeMarkdown(ctx context.Context, out *bufio.Writer, it *orchest
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(it.Data, &d)
-		fmt.Fprintf(out, "%s\n\n%s\n", promptWords(ctx, d.Prompt), closedWords(ctx, &d))
+		fmt.Fprintf(out, "%s\n\n%s\n", promptWords(ctx, d.Prompt), s.closedWords(ctx, &d))
 		return
 	case orchestrator.ItemEnd:
 		var d orchestrator.EndData
@@ -220,8 +220,8 @@ func (s *Site) exportHTML(w http.ResponseWriter, r *http.Request) error {
 }
 
 // closedWords says how an ask was closed, with what was answered.
-func closedWords(ctx context.Context, d *orchestrator.AskData) string {
-	st, answer := view.AskClosed(ctx, d.State, d.Answer)
+func (s *Site) closedWords(ctx context.Context, d *orchestrator.AskData) string {
+	st, answer := s.receipt(ctx, d)
 	if answer == "" {
 		return st.Word
 	}
@@ -243,7 +243,7 @@ func (s *Site) exportItem(ctx context.Context, e *exported) view.Exported {
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(e.Data, &d)
-		v.HTML, v.Text = s.md.HTML(promptWords(ctx, d.Prompt)), closedWords(ctx, &d)
+		v.HTML, v.Text = s.md.HTML(promptWords(ctx, d.Prompt)), s.closedWords(ctx, &d)
 	case orchestrator.ItemEnd:
 		var d orchestrator.EndData
 		_ = json.Unmarshal(e.Data, &d)

@@ -172,7 +172,7 @@ func (s *Site) chatTitle(ctx context.Context, id string) (title, href string) {
 func (s *Site) inboxItem(ctx context.Context, a *orchestrator.Ask) view.InboxItem {
 	v := view.InboxItem{ID: a.ID, Kind: a.Kind, Speaker: s.speaker(ctx, a.AgentID), At: a.Opened, Title: s.askTitle(ctx, a)}
 	if a.State != orchestrator.AskOpen {
-		st, answer := view.AskClosed(ctx, a.State, s.askAnswer(a))
+		st, answer := view.AskClosed(ctx, a.State, askAnswer(ctx, a))
 		v.State, v.At, v.Answer = &st, a.Closed.In(s.now().Location()), answer
 	}
 	return v
@@ -205,7 +205,7 @@ func firstLine(text string) string {
 }
 
 // askAnswer is what was answered, as a receipt shows it.
-func (s *Site) askAnswer(a *orchestrator.Ask) string {
+func askAnswer(ctx context.Context, a *orchestrator.Ask) string {
 	if len(a.Answer) == 0 {
 		return ""
 	}
@@ -213,10 +213,10 @@ func (s *Site) askAnswer(a *orchestrator.Ask) string {
 	if json.Unmarshal(a.Answer, &text) == nil {
 		for _, c := range a.Choices {
 			if c.ID == text {
-				return c.Label
+				return view.Tv(ctx, c.Label)
 			}
 		}
-		return text
+		return answerWords(ctx, text, a.Schema)
 	}
 	var fields map[string]any
 	if json.Unmarshal(a.Answer, &fields) == nil {
@@ -224,7 +224,7 @@ func (s *Site) askAnswer(a *orchestrator.Ask) string {
 			return t
 		}
 	}
-	return string(a.Answer)
+	return answerWords(ctx, string(a.Answer), a.Schema)
 }
 
 // askDetail puts an ask into words, with where it comes from.
@@ -256,7 +256,7 @@ func (s *Site) askDetail(ctx context.Context, a *orchestrator.Ask) (view.AskDeta
 			d.Card.Through = s.people.link(ctx, run.To).Name
 		}
 	} else {
-		st, answer := view.AskClosed(ctx, a.State, s.askAnswer(a))
+		st, answer := view.AskClosed(ctx, a.State, askAnswer(ctx, a))
 		d.Receipt = &view.Receipt{State: &st, Answer: answer, Prompt: s.md.HTML(promptWords(ctx, a.Prompt))}
 		d.Closed = a.Closed.In(s.now().Location())
 	}

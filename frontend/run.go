@@ -27,10 +27,16 @@ const (
 	planDepth = 5    // plans within plans
 )
 
-// runBoard draws a run with a plan.
-func (s *Site) runBoard(ctx context.Context, run string, _ url.Values) (*board, error) {
+// wireTab names the part of a run's panel that lists its requests; "" is the run itself.
+const wireTab = "wire"
+
+// runBoard draws a run with a plan, or its requests.
+func (s *Site) runBoard(ctx context.Context, run string, q url.Values) (*board, error) {
 	if s.opts.Planner == nil {
 		return nil, errNoPage
+	}
+	if q.Get("tab") == wireTab {
+		return s.runWire(ctx, run)
 	}
 	p, err := s.opts.Planner.Plan(ctx, run)
 	if err != nil {
@@ -350,9 +356,47 @@ func (s *Site) runArtifact(ctx context.Context, run string, a *orchestrator.Arti
 	return as
 }
 
-// runView is a run for a page or a panel.
-func (s *Site) runView(ctx context.Context, run string) (view.Run, error) {
-	b, err := s.runBoard(ctx, run, nil)
+// runWire lists what the steps of a run had on the wire, the newest first; polls of a task that waits are one line.
+func (s *Site) runWire(ctx context.Context, run string) (*board, error) {
+	if s.wire == nil {
+		return nil, errNoWire
+	}
+	q := url.Values{"run": {run}}
+	wq := s.wireQuery(ctx, q)
+	wq.Bare = true
+	head, _, _, err := s.wire.WireHead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, _, err := s.wireRecords(ctx, wq)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(records, func(a, b *orchestrator.WireRecord) int { return b.At.Compare(a.At) })
+	list, names := section{id: "run-wire"}, s.callers(ctx)
+	for _, g := range polled(records, wq, "") {
+		for _, r := range g.shown {
+			id := strconv.FormatInt(r.ID, 10)
+			v := s.wireRow(ctx, r, names)
+			v.Href = wireAddress(q, "id", id)
+			list.rows = append(list.rows, newRow(ctx, "rw"+id, view.RunWireLine(v, g.more)))
+		}
+	}
+	if len(list.rows) == 0 {
+		list.rows = append(list.rows, newRow(ctx, "rw-none", view.RunWireNone()))
+	}
+	return &board{sections: []section{list}, polled: head, poll: func(ctx context.Context) int64 {
+		head, _, _, _ := s.wire.WireHead(ctx)
+		return head
+	}}, nil
+}
+
+// runView is a run for a page or a panel, or the tab of it.
+func (s *Site) runView(ctx context.Context, run, tab string) (view.Run, error) {
+	if tab != wireTab || s.wire == nil {
+		tab = ""
+	}
+	b, err := s.runBoard(ctx, run, url.Values{"tab": {tab}})
 	if err != nil {
 		return view.Run{}, err
 	}
@@ -360,8 +404,8 @@ func (s *Site) runView(ctx context.Context, run string) (view.Run, error) {
 	if err != nil {
 		return view.Run{}, err
 	}
-	v := view.Run{ID: run, Title: s.taskTitle(ctx, row), Wire: "/wire?run=" + url.QueryEscape(run), Parts: view.RunParts{
-		Head: b.find("run-head"), Graph: b.find("run-graph"), Steps: b.find("run-steps"), Fall: b.find("run-fall"), Arts: b.find("run-arts"),
+	v := view.Run{ID: run, Tab: tab, Title: s.taskTitle(ctx, row), Wire: "/wire?run=" + url.QueryEscape(run), Parts: view.RunParts{
+		Head: b.find("run-head"), Graph: b.find("run-graph"), Steps: b.find("run-steps"), Fall: b.find("run-fall"), Arts: b.find("run-arts"), Wire: b.find("run-wire"),
 	}}
 	if row.ConversationID != "" {
 		v.Chat = "/c/" + url.PathEscape(row.ConversationID)
@@ -371,7 +415,7 @@ func (s *Site) runView(ctx context.Context, run string) (view.Run, error) {
 
 // runPage is the page of a run with a plan.
 func (s *Site) runPage(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.runView(r.Context(), r.PathValue("id"))
+	v, err := s.runView(r.Context(), r.PathValue("id"), "")
 	if errors.Is(err, orchestrator.ErrNotFound) { // it has no plan: all there is stands on its task's page
 		http.Redirect(w, r, "/tasks/"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
 		return nil
@@ -436,7 +480,7 @@ func (s *Site) planOf(ctx context.Context, conversation string, items []*orchest
 }
 
 // chatPanel opens the panel of a run beside its chat, where one was asked for, and says how it is opened and closed.
-func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items []*orchestrator.Item, run string) error {
+func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items []*orchestrator.Item, run, tab string) error {
 	at := "/c/" + url.PathEscape(v.ID)
 	if run == "" {
 		if run = s.planOf(ctx, v.ID, items); run != "" {
@@ -449,7 +493,7 @@ func (s *Site) chatPanel(ctx context.Context, p *view.Page, v *view.Chat, items 
 	if err != nil || row.ConversationID != v.ID {
 		return err
 	}
-	panel, err := s.runView(ctx, run)
+	panel, err := s.runView(ctx, run, tab)
 	if errors.Is(err, orchestrator.ErrNotFound) || errors.Is(err, errNoPage) {
 		return nil
 	}

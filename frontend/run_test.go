@@ -238,6 +238,33 @@ func TestRunWire(t *testing.T) {
 	}
 }
 
+// TestRunWireTab: the panel lists what the run had on the wire, each linked to its record, and stays live by that.
+func TestRunWireTab(t *testing.T) {
+	t.Parallel()
+	o := &office{plans: map[string]*orchestrator.Plan{"r1": plan()}}
+	w := o.world(t)
+	p := w.get("/c/c1?run=r1&tab=wire").want(t, 200, "1 of 3 steps done") // nothing is recorded here
+	has(t, p.body, `data-board="/runs/r1"`)
+	wire := &wireMemory{}
+	w.wire = wire
+	p = w.get("/c/c1?run=r1&tab=wire").want(t, 200, "No requests yet", "Open in Wire")
+	has(t, p.body, `data-board="/runs/r1?tab=wire"`, `href="/wire?run=r1"`, `href="/c/c1?run=r1#run-panel"`)
+	wire.RecordWire(&orchestrator.WireRecord{RunID: "r1b", Peer: "atlas", Method: "of-r1b", Status: 200, At: clock})
+	wire.RecordWire(&orchestrator.WireRecord{RunID: "stranger", Peer: "atlas", Method: "of-stranger", Status: 200, At: clock})
+	p = w.get("/c/c1?run=r1&tab=wire").want(t, 200, "of-r1b", "Atlas Research")
+	if has(t, p.body, `href="/wire?id=1&amp;run=r1"`); strings.Contains(p.body, "of-stranger") || strings.Contains(p.body, "run-graph") {
+		t.Error("the tab shows more than the requests of its run")
+	}
+	b, err := w.runBoard(t.Context(), "r1", url.Values{"tab": {wireTab}})
+	if err != nil || b.poll(t.Context()) != b.polled {
+		t.Fatalf("out of date at once: %v", err)
+	}
+	wire.RecordWire(&orchestrator.WireRecord{RunID: "r1c", Peer: "atlas", Method: "of-r1c", Status: 200, At: clock})
+	if b.poll(t.Context()) == b.polled {
+		t.Error("a new request goes unnoticed")
+	}
+}
+
 // TestRunVersions has a clock go on: what did not change is not sent again, and what did is.
 func TestRunVersions(t *testing.T) {
 	t.Parallel()

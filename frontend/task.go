@@ -309,7 +309,7 @@ func (l *ledger) add(ctx context.Context, s *Site, e *orchestrator.Event) {
 	case orchestrator.EventAnswered:
 		line.Icon, line.Kind = "s-done", "is-done"
 		closed, answer := view.AskClosed(ctx, orchestrator.AskState(body.State), body.Shown)
-		line.What, line.Text = closed.Word, s.md.HTML(answer)
+		line.What, line.Text = closed.Word, s.md.HTML(answerWords(ctx, answer, nil))
 	case orchestrator.EventStopping:
 		line.Icon, line.What = "s-stop", view.T(ctx, "Somebody asked to stop")
 	case orchestrator.EventGap:

@@ -84,7 +84,7 @@ func (s *Site) drawItem(ctx context.Context, it *orchestrator.Item, more bool) (
 	case orchestrator.ItemAsk:
 		var d orchestrator.AskData
 		_ = json.Unmarshal(it.Data, &d)
-		st, answer := view.AskClosed(ctx, d.State, d.Answer)
+		st, answer := s.receipt(ctx, &d)
 		m.Blocks = []view.Block{{Kind: view.BlockReceipt, Ask: &view.Receipt{State: &st, Answer: answer, Prompt: s.md.HTML(promptWords(ctx, d.Prompt))}}}
 	case orchestrator.ItemEnd:
 		m.Blocks = s.endBlocks(ctx, it)

@@ -25,7 +25,7 @@ function clicked(e: MouseEvent, p: HTMLElement): void {
 	const link = (e.target as HTMLElement).closest<HTMLAnchorElement>("a[href]");
 	if (e.ctrlKey || e.metaKey || e.shiftKey) return;
 	if (link?.closest("#run-graph") && link.hash) byId(decodeURIComponent(link.hash.slice(1)))?.querySelector("details")?.toggleAttribute("open", true);
-	const same = link?.hash === here && "/runs/" + new URL(link.href).searchParams.get("run") === p.dataset.board;
+	const same = link?.hash === here && !link.closest(".tabs") && new URL(link.href).searchParams.get("run") === p.dataset.run;
 	if (same || over.matches && link === toggle()) {
 		e.preventDefault();
 		show(p, same || !open(p));

@@ -74,6 +74,10 @@ func runSamples() []Sample {
 		{"run-timeline", view.RunFall(bars, now)},
 		{"run-timeline-none", view.RunFall(view.Bars{}, now)},
 		{"run-artifacts", view.RunArtifacts([]view.RunArtifact{{Name: "stores.csv", Detail: "CSV, 2 rows", Href: "/runs/r1a/artifacts/x/0", Step: "Gather"}})},
+		{"run-panel-wire", view.RunPanel(view.Run{ID: "r1", Tab: "wire", Title: "Research", Chat: "/c/c1", Wire: "/wire?run=r1", Parts: view.RunParts{Wire: drawn(view.RunWireLine(view.WireRow{
+			ID: 7, At: began, Method: "GetTask", Speaker: view.Speaker{Name: atlas.Name, Flag: atlas.Flag}, Result: "refused", Failed: true, Took: 40 * time.Millisecond, Href: "/wire?run=r1&id=7",
+		}, 3))}})},
+		{"run-panel-wire-none", view.RunPanel(view.Run{ID: "r1", Tab: "wire", Title: "Research", Chat: "/c/c1", Wire: "/wire?run=r1", Parts: view.RunParts{Wire: drawn(view.RunWireNone())}})},
 		{"run-panel", view.RunPanel(view.Run{ID: "r1", Title: "Research", Chat: "/c/c1", Wire: "/wire?run=r1", Parts: parts})},
 		{"workflow-row", view.WorkflowRow(view.WorkflowItem{ID: "publish", Name: "Research and publish", Text: "Finds, writes, asks, publishes", Steps: 4, Exposed: true, Last: &last})},
 		{"workflow-row-broken", view.WorkflowRow(view.WorkflowItem{ID: "broken", Name: "Broken", Problem: "Line 3: there is no step x"})},

@@ -193,7 +193,10 @@ func Duration(d time.Duration) string {
 
 // Spent says how long something took that is over, with tenths while they matter. What goes on has a clock: Duration.
 func Spent(d time.Duration) string {
-	if d = max(d, 0); d < 10*time.Second {
+	switch d = max(d, 0); {
+	case d > 0 && d < 100*time.Millisecond:
+		return "<0.1 s"
+	case d < 10*time.Second:
 		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', 1, 64) + " s"
 	}
 	return Duration(d)
