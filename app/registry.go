@@ -121,7 +121,8 @@ func (r *registry) find(ctx context.Context, input string, cred *orchestrator.Cr
 	return found, sentTo, told(err)
 }
 
-// fetching is the leave to read u on the strength of what a person typed.
+// fetching is the leave to read u on the strength of what a person typed: an address that was typed may be anywhere, any
+// other, where a redirect, a catalogue or a card leads, is public.
 func fetching(input string, u *url.URL) egress.Policy {
 	p := egress.Policy{Content: egress.Card, Public: true}
 	if names(input, u) {
@@ -130,13 +131,20 @@ func fetching(input string, u *url.URL) egress.Policy {
 	return p
 }
 
-// names reports whether input names the host of u.
+// names reports whether u is at an origin that input is an address of, or at the same over https in place of http, each at
+// its usual port. A host amid other words, as in a path or in a card, is nobody's wish to go there.
 func names(input string, u *url.URL) bool {
-	words := strings.FieldsFunc(strings.ToLower(input), func(c rune) bool {
-		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune(".-_:[]", c)
-	})
-	return slices.ContainsFunc(words, func(w string) bool {
-		return w == strings.ToLower(u.Host) || w == strings.ToLower(u.Hostname())
+	origin, err := egress.Origin(u.String())
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(card.Typed(input), func(typed string) bool {
+		typed, err := egress.Origin(typed)
+		if err != nil {
+			return false
+		}
+		safer, plain := strings.CutPrefix(typed, "http://")
+		return typed == origin || plain && "https://"+safer == origin && u.Port() == ""
 	})
 }
 

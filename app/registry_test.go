@@ -1,7 +1,12 @@
 package app_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/app"
@@ -26,5 +31,51 @@ func TestRemovedID(t *testing.T) {
 	}
 	if got := p.connect(first, "", nil).ID; got != id {
 		t.Errorf("the agent came back as %q, was %q", got, id)
+	}
+}
+
+// Only what was typed may be anywhere: what an address on the net leads to, by a redirect or a catalogue, is not asked for
+// on this machine, whatever else of it stands in the address.
+func TestOnlyTheTypedAddressMayBeAnywhere(t *testing.T) {
+	t.Parallel()
+	p := start(t, func(c *app.Config) { c.Demo = nil })
+	var asked atomic.Int32
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(inner.Close)
+	at, err := url.Parse(inner.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redirects := http.RedirectHandler(inner.URL+"/admin", http.StatusFound)
+	lists := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `[%q]`, inner.URL+"/admin")
+	})
+	for what, c := range map[string]struct {
+		answer http.Handler
+		more   string
+	}{
+		"a redirect to another port":                    {redirects, ""},
+		"a redirect to what stands in the path":         {redirects, "/" + at.Host},
+		"a redirect to what stands in the query":        {redirects, "/?of=" + at.Host},
+		"a catalogue of another port":                   {lists, "/agents.json"},
+		"a catalogue of what stands in the query of it": {lists, "/agents.json?of=" + at.Host},
+	} {
+		outer := httptest.NewServer(c.answer)
+		t.Cleanup(outer.Close)
+		var found []app.AgentInfo
+		err := p.ctl.Call(t.Context(), "agents.preview", app.FindAgent{Input: outer.URL + c.more}, &found)
+		if err == nil && (len(found) != 1 || found[0].Fault == nil) {
+			t.Errorf("%s: found %v", what, found)
+		}
+		if n := asked.Swap(0); n != 0 {
+			t.Errorf("%s: was asked %d times", what, n)
+		}
+	}
+	_ = p.ctl.Call(t.Context(), "agents.preview", app.FindAgent{Input: inner.URL}, nil)
+	if asked.Load() == 0 {
+		t.Error("what was typed was not asked")
 	}
 }

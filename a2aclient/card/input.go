@@ -61,6 +61,24 @@ func entries(input string, files bool) ([]entry, error) {
 	return out, nil
 }
 
+// Typed returns the origins that an input is an address of, as Find would look there: for one without a scheme those of
+// both. A card has none, whatever addresses it holds.
+func Typed(input string) []string {
+	es, err := entries(input, false)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range es {
+		for _, u := range e.bases {
+			if o, err := originOf(u); err == nil {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
 // list reads a JSON list of addresses and cards.
 func list(b []byte) ([]entry, error) {
 	var items []json.RawMessage
