@@ -143,12 +143,12 @@ func (b ballast) grow() error {
 	if err != nil {
 		return err
 	}
-	var piece [4 << 10]byte
+	piece := make([]byte, 64<<10)
 	for i := range piece {
 		piece[i] = byte(i*7 + i>>8)
 	}
 	for n := 0; n < ballastPiece && err == nil; n += len(piece) {
-		_, err = f.Write(piece[:])
+		_, err = f.Write(piece)
 	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
