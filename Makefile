@@ -16,7 +16,8 @@ MESSAGES  ?= 1000000
 BENCHTIME ?= 1s
 # go test, which names what failed once more where a long log ends.
 GOTESTSUM := $(CURDIR)/bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped,output --
-TEST      := $(GOTESTSUM) -race -shuffle=on -timeout=15m
+# Some packages wait for browsers and programs most of the time: half as many more at once than there are processors.
+TEST      := $(GOTESTSUM) -race -shuffle=on -timeout=15m -p=$(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
 .DEFAULT_GOAL := help
 .PHONY: help run build cluster test check dev e2e bench bench-history bench-page crash cluster-test temporal-server interop interop-deps desktop desktop-smoke package pictures golden gen fuzz \
@@ -37,8 +38,9 @@ cluster: ## build bin/parley-cluster, for more than one machine: docs/scale.md
 test: deps tools ## install what the tests need, then run all of them, browser included
 	$(TEST) ./...
 
+# lint has vetted everything when the tests begin.
 check: deps fmt lint uptodate ## what CI runs first: format, vet, staticcheck, generated files, arrows, all tests
-	$(TEST) ./...
+	$(TEST) -vet=off ./...
 
 dev: ## serve with demo data, and reload templ, TypeScript and Go on change
 	@build/dev.sh
