@@ -156,9 +156,9 @@ func (h *hooks) remark(c *a2a.AgentCard, address string) string {
 }
 
 // notes are what a person is to know of an agent besides its card.
-func (r *registry) notes(f *card.Found) []string {
+func (r *registry) notes(f *card.Found) []a2a.Note {
 	if remark := r.hooks.remark(f.Card, f.Interface.URL); remark != "" {
-		return append(slices.Clone(f.Notes), remark)
+		return append(slices.Clone(f.Notes), a2a.Note{Text: remark})
 	}
 	return f.Notes
 }

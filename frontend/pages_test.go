@@ -184,7 +184,7 @@ func TestConnect(t *testing.T) {
 	now := clock
 	w := newWorld(t, &Options{Now: func() time.Time { return now }})
 	found := agent("new", "Newcomer")
-	found.Notes = []string{"The card names 0.0.0.0; the address you typed is used."}
+	found.Notes = []a2a.Note{{Text: "The card names 0.0.0.0; the address you typed is used."}}
 	w.who.previews = []*orchestrator.Candidate{{
 		Input: "new.example", Agent: found, Origins: []string{"https://new.example", "https://cdn.new.example"},
 		Wants: map[string]a2a.SecurityScheme{"k": {Kind: a2a.SchemeAPIKey, Name: "X-Key", Location: "header"}},

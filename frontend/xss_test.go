@@ -242,7 +242,7 @@ func TestEverySinkIsHarmless(t *testing.T) {
 			a.Card.SecuritySchemes = map[string]a2a.SecurityScheme{evil: {Kind: a2a.SchemeAPIKey, Name: evil, Location: evil}}
 			a.Card.Capabilities.Extensions = []a2a.AgentExtension{{URI: evil}}
 			a.Card.DefaultInputModes = []string{evil}
-			a.Interface.URL, a.Notes, a.Dialect, a.CardJSON = evil, []string{evil}, evil, []byte(evil)
+			a.Interface.URL, a.Notes, a.Dialect, a.CardJSON = evil, []a2a.Note{{Text: evil}}, evil, []byte(evil)
 			w.write(&orchestrator.Batch{Agents: []*orchestrator.Agent{a}})
 
 			quoted, _ := json.Marshal(evil)

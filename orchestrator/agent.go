@@ -1,8 +1,6 @@
 package orchestrator
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"parley/a2a"
@@ -20,7 +18,7 @@ type Agent struct {
 	Interface  a2a.AgentInterface // the one we chose, its URL repaired where it had to be
 	Dialect    string             // what it was found to speak: "v1.0", "v0.3", "v0.1"
 	Known      KnownBy            // how that is known
-	Notes      []string           // what was repaired or is doubtful, one sentence each
+	Notes      []a2a.Note         // what was repaired or is doubtful, one sentence each
 	Hue        int                // of its flag, 0 to 11, stored at approval
 	Local      bool               // one of the demo agents of this program
 	Idempotent bool               // known to act once on a repeated message id
@@ -42,12 +40,13 @@ const (
 
 // Remarks are the agent's notes without those about its version that its answers, or a person, have settled since.
 func (a *Agent) Remarks() []string {
-	if a.Known == KnownByCard {
-		return a.Notes
+	var out []string
+	for _, n := range a.Notes {
+		if n.Kind != a2a.NoteVersion || a.Known == KnownByCard {
+			out = append(out, n.Text)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(a.Notes), func(n string) bool {
-		return strings.Contains(n, "version") && (strings.HasSuffix(n, "is assumed.") || strings.HasSuffix(n, "the agent speaks."))
-	})
+	return out
 }
 
 // Refusal says why nothing is sent to the agent; nil for one that is approved.

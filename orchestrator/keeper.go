@@ -122,7 +122,7 @@ type CardChange struct {
 	Hash      string
 	Interface a2a.AgentInterface // the one that would be used
 	Origins   []string           // that approving it grants
-	Notes     []string
+	Notes     []a2a.Note
 	Signature *Signature
 	Grave     bool      // where, how or as whom the agent is called changed, or what it says it can do: nothing is sent until a person looked
 	Seen      time.Time // first

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestSchemesOfTSProto(t *testing.T) {
 	if !reflect.DeepEqual(got.SecuritySchemes, want) {
 		t.Errorf("got %+v", got.SecuritySchemes)
 	}
-	if !strings.Contains(strings.Join(notes, " "), `"new"`) {
+	if !strings.Contains(fmt.Sprint(notes), `"new"`) {
 		t.Errorf("nothing is said of the kind that is not known: %q", notes)
 	}
 	for _, bad := range []string{

@@ -14,7 +14,7 @@ import (
 // cannot be used at all.
 //
 // A relative url stays relative: only the caller knows where the card came from.
-func DecodeCard(b []byte) (card *a2a.AgentCard, notes []string, err error) {
+func DecodeCard(b []byte) (card *a2a.AgentCard, notes []a2a.Note, err error) {
 	if len(b) > a2a.Limits.Card {
 		return nil, nil, a2a.Errorf(a2a.KindTooLarge, "the card is larger than %d bytes", a2a.Limits.Card)
 	}
@@ -35,7 +35,7 @@ func DecodeCard(b []byte) (card *a2a.AgentCard, notes []string, err error) {
 // cardReader holds what only makes sense once the whole card is read.
 type cardReader struct {
 	card  *a2a.AgentCard
-	notes []string
+	notes []a2a.Note
 
 	version    string // protocolVersion of the card itself
 	url        string // before v1.0
@@ -47,7 +47,12 @@ type cardReader struct {
 }
 
 func (c *cardReader) note(format string, args ...any) {
-	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+	c.notes = append(c.notes, a2a.Note{Text: fmt.Sprintf(format, args...)})
+}
+
+// doubt notes what the agent's answers will settle: which version it speaks.
+func (c *cardReader) doubt(format string, args ...any) {
+	c.notes = append(c.notes, a2a.Note{Kind: a2a.NoteVersion, Text: fmt.Sprintf(format, args...)})
 }
 
 // read reads the members. One that has the wrong form is left out, with a note, unless nothing works without it.
@@ -327,7 +332,7 @@ func (c *cardReader) finishInterfaces() error {
 			in.Binding = a2a.BindingJSONRPC
 		}
 		if in.Version == "" {
-			c.note("Interface %d does not name its version: 1.0 is assumed.", i+1)
+			c.doubt("Interface %d does not name its version: 1.0 is assumed.", i+1)
 			in.Version = "1.0"
 		}
 		in.Version = majorMinor(in.Version)
@@ -352,7 +357,7 @@ func (c *cardReader) finishInterfaces() error {
 		version = "0.1"
 	default:
 		version = "0.2"
-		c.note("The card does not say which version of A2A it is for: 0.2 is assumed.")
+		c.doubt("The card does not say which version of A2A it is for: 0.2 is assumed.")
 	}
 	if strings.HasPrefix(version, "1.") {
 		c.note("The card says version %s and has the form of an older one.", version)

@@ -1,6 +1,7 @@
 package card_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestCheck04CardsOfEveryAge(t *testing.T) {
 		if f.Dialect != x.dialect || f.Interface.Binding != x.binding || f.Interface.URL != x.url {
 			t.Errorf("%s: %s over %s at %s; want %s over %s at %s", name, f.Dialect, f.Interface.Binding, f.Interface.URL, x.dialect, x.binding, x.url)
 		}
-		if notes := strings.Join(f.Notes, " "); !strings.Contains(notes, x.note) {
+		if notes := fmt.Sprint(f.Notes); !strings.Contains(notes, x.note) {
 			t.Errorf("%s: no %q in %q", name, x.note, notes)
 		}
 	}

@@ -53,7 +53,7 @@ type Found struct {
 	Interface a2a.AgentInterface // the one to use
 	Dialect   wire.Dialect       // in which it is spoken
 	Catalog   string             // the list that named it, "" for none
-	Notes     []string           // what was repaired or is doubtful, one sentence each
+	Notes     []a2a.Note         // what was repaired or is doubtful, one sentence each
 	Tried     []Try              // where the card was looked for
 
 	// Declared is the address of the interface as the card has it when Interface.URL had to be repaired, else "".
@@ -178,10 +178,10 @@ func (f *finder) find(ctx context.Context, e entry) ([]*Found, error) {
 		}
 		found.Input, found.URL, found.Tried = e.text, at.String(), tried
 		if n > 0 && base.Scheme == "http" {
-			found.Notes = append(found.Notes, fmt.Sprintf("%s answers over plain http only: what you send can be read on the way.", base.Host))
+			found.note(fmt.Sprintf("%s answers over plain http only: what you send can be read on the way.", base.Host))
 		}
 		if found.Elsewhere = !under(at, base); found.Elsewhere {
-			found.Notes = append(found.Notes, fmt.Sprintf("The card was found at %s, not under the path you typed.", Show(at)))
+			found.note(fmt.Sprintf("The card was found at %s, not under the path you typed.", Show(at)))
 		}
 		f.log.Debug("agent card found", "url", Show(at), "tried", len(tried))
 		return []*Found{found}, nil
@@ -221,9 +221,13 @@ func understand(b []byte, base, at *url.URL) (*Found, error) {
 		return nil, unusable(err)
 	}
 	found := &Found{JSON: b, Hash: hash, Card: c, Notes: notes}
-	found.Notes = append(found.Notes, clean(c)...)
+	for _, n := range clean(c) {
+		found.note(n)
+	}
 	more, err := resolve(c, base)
-	found.Notes = append(found.Notes, more...)
+	for _, n := range more {
+		found.note(n)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -232,19 +236,24 @@ func understand(b []byte, base, at *url.URL) (*Found, error) {
 	}
 	found.Dialect, _ = Speaks(found.Interface.Version, found.Interface.Binding)
 	if found.Dialect == wire.OLD {
-		found.Notes = append(found.Notes, "The card is of the first kind, which says no version of A2A; the first message will tell which one the agent speaks.")
+		found.Notes = append(found.Notes, a2a.Note{Kind: a2a.NoteVersion, Text: "The card is of the first kind, which says no version of A2A; the first message will tell which one the agent speaks."})
 	}
 	declared := found.Interface.URL
 	note, typed := repair(&found.Interface, at)
 	if found.Typed = typed; note != "" {
 		found.Declared = declared
-		found.Notes = append(found.Notes, note)
+		found.note(note)
 	}
 	if typed != nil {
 		u, _ := url.Parse(declared)
-		found.Notes = append(found.Notes, fmt.Sprintf("The card names another host (%s) than the one it came from (%s).", u.Host, at.Host))
+		found.note(fmt.Sprintf("The card names another host (%s) than the one it came from (%s).", u.Host, at.Host))
 	}
 	return found, nil
+}
+
+// note adds a sentence about the card.
+func (f *Found) note(text string) {
+	f.Notes = append(f.Notes, a2a.Note{Text: text})
 }
 
 // unusable tells a person why a card cannot be read.

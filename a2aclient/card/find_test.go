@@ -201,7 +201,7 @@ func TestCardIsHTML(t *testing.T) {
 		}
 		fmt.Fprint(w, "<html>")
 	})
-	if f := find(t, s.URL+"/docs", &card.Options{HTTP: client(t)}); !f.Elsewhere || !strings.Contains(strings.Join(f.Notes, " "), "not under the path you typed") {
+	if f := find(t, s.URL+"/docs", &card.Options{HTTP: client(t)}); !f.Elsewhere || !strings.Contains(fmt.Sprint(f.Notes), "not under the path you typed") {
 		t.Errorf("notes %q", f.Notes)
 	}
 }
@@ -211,7 +211,7 @@ func TestSchemeGuess(t *testing.T) {
 	t.Parallel()
 	plain := newSite(t, map[string]http.HandlerFunc{wellKnown: says(cardAt("/"))})
 	f := find(t, "box.lan:8080", &card.Options{HTTP: web(t, plain.Server, nil)})
-	if f.URL != "http://box.lan:8080"+wellKnown || !strings.Contains(strings.Join(f.Notes, " "), "plain http") {
+	if f.URL != "http://box.lan:8080"+wellKnown || !strings.Contains(fmt.Sprint(f.Notes), "plain http") {
 		t.Errorf("found at %s, notes %q", f.URL, f.Notes)
 	}
 	var dialled []string

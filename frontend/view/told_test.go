@@ -26,7 +26,7 @@ var packagesBelow = []string{
 var tells = map[string]bool{
 	"What": true, "Do": true, "Reason": true, "Advice": true, "Detail": true, "Why": true, "Help": true, "Prompt": true,
 	".Label":        true, // of menus
-	"TestStep.Name": true, "CardHunk.Title": true,
+	"TestStep.Name": true, "CardHunk.Title": true, "Note.Text": true,
 }
 
 // gives are the functions that return such sentences, and lists are the variables and fields that hold several.

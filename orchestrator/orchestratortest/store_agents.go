@@ -16,7 +16,7 @@ func storeAgents(t *testing.T, open OpenStore) {
 	storeNotFound(t, "Agent", err)
 	want := &orchestrator.Agent{
 		ID: "travel", Name: "Travel", Trust: orchestrator.TrustApproved, CardURL: "https://example.test/card",
-		CardJSON: []byte(`{"name": "Travel"}`), CardHash: "abc", Dialect: "v0.3", Known: orchestrator.KnownByAnswer, Notes: []string{"a note"}, Hue: 7, Local: true,
+		CardJSON: []byte(`{"name": "Travel"}`), CardHash: "abc", Dialect: "v0.3", Known: orchestrator.KnownByAnswer, Notes: []a2a.Note{{Text: "a note"}}, Hue: 7, Local: true,
 		Idempotent: true, Added: storeTime(1),
 		Interface: a2a.AgentInterface{URL: "https://example.test/", Binding: a2a.BindingJSONRPC, Version: "0.3", Tenant: "x"},
 		Card: &a2a.AgentCard{
@@ -37,7 +37,7 @@ func storeAgents(t *testing.T, open OpenStore) {
 		Changed: &orchestrator.CardChange{
 			JSON: []byte(`{"name":"Trips"}`), Card: &a2a.AgentCard{Name: "Trips"}, Hash: "abd",
 			Interface: a2a.AgentInterface{URL: "https://example.test/2"}, Origins: []string{"https://example.test"},
-			Notes: []string{"another"}, Grave: true, Seen: storeTime(4),
+			Notes: []a2a.Note{{Text: "another"}}, Grave: true, Seen: storeTime(4),
 		},
 		Muted: true,
 		Health: orchestrator.AgentHealth{
