@@ -27,12 +27,13 @@ import (
 // files serves outside callers the files that agents name by an address which only we can reach: in their place the
 // callers see addresses of ours, each good for one caller and one file. What the agent's address was cannot be seen in
 // them, and nothing can be asked for that was not named to this caller, or that the agent who named it has no business
-// with. Addresses that everybody can reach pass unchanged, and so does what callers say themselves.
+// with; where that is whoever our own agent asked, one that the caller may reach. Addresses that everybody can reach pass unchanged, and so does what callers say themselves.
 type files struct {
 	base   string // our origin, as our cards name it, with a trailing slash
 	reach  reach  // of our origin
 	egress *egress.Egress
 	grants *grants
+	may    func(ctx context.Context, principal, agent string) bool // reach it
 	mac    []byte
 	seal   cipher.AEAD
 }
@@ -70,7 +71,7 @@ func reachOf(host string) reach {
 // filesKey is the file of the data directory with the key of the addresses: they are good after a restart, too.
 const filesKey = "files.key"
 
-func newFiles(dir, base string, e *egress.Egress, g *grants) (*files, error) {
+func newFiles(dir, base string, e *egress.Egress, g *grants, may func(ctx context.Context, principal, agent string) bool) (*files, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func newFiles(dir, base string, e *egress.Egress, g *grants) (*files, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &files{base: base, reach: reachOf(u.Hostname()), egress: e, grants: g}
+	f := &files{base: base, reach: reachOf(u.Hostname()), egress: e, grants: g, may: may}
 	derive := func(what string) []byte {
 		h := hmac.New(sha256.New, key)
 		h.Write([]byte(what))
@@ -154,7 +155,7 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, principal string) 
 		return
 	}
 	if agent == "" {
-		agent = f.grants.agentAt(address)
+		agent = f.grants.agentAt(address, func(id string) bool { return f.may(r.Context(), principal, id) })
 	}
 	resp, err := f.egress.Client(egress.Policy{Agent: agent, Content: egress.File}).Do(req)
 	if err != nil {

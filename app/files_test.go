@@ -99,3 +99,33 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// What our own agent repeats of an agent that it asked counts no further than the caller's token: a file at an agent that
+// the token does not reach is not had by having another agent name it.
+func TestFilesThroughOurOwnAgent(t *testing.T) {
+	t.Parallel()
+	const public = "https://parley.example.com/"
+	p := start(t, func(c *app.Config) { c.PublicURL = public })
+	outside, inside := newPeer(t), newPeer(t)
+	p.connect(outside, "outside", nil)
+	p.connect(inside, "inside", nil)
+	one := p.token(app.TokenInfo{Name: "one", Agents: []string{"outside"}})
+	both := p.token(app.TokenInfo{Name: "both", Agents: []string{"outside", "inside"}})
+	for i, c := range []struct {
+		token  string
+		at     *peer
+		status int
+	}{{one, outside, 200}, {one, inside, 404}, {both, inside, 200}} {
+		message := fmt.Sprintf(`{"message":{"messageId":"m%d","role":"ROLE_USER","metadata":{"urn:parley:agent":"outside"},`+
+			`"parts":[{"text":"look"},{"url":%q}]}}`, i, c.at.url+"notes/x.md?monday")
+		r := p.call("", c.token, "SendMessage", message)
+		address := r.get("result.message.parts.1.url")
+		if !strings.HasPrefix(address, public+"files/") {
+			t.Fatalf("the caller is given %q: %s", address, r.body)
+		}
+		got := p.do("GET", p.ready.A2A+strings.TrimPrefix(address, public), "", "Authorization", "Bearer "+c.token)
+		if got.StatusCode != c.status {
+			t.Errorf("%d: %d %s, not %d", i, got.StatusCode, got.body, c.status)
+		}
+	}
+}

@@ -51,19 +51,23 @@ func (g *grants) of(_ context.Context, agent string) []string {
 	return g.origins[agent]
 }
 
-// agentAt returns an agent that may be reached at the origin of an address, "" when there is none.
-func (g *grants) agentAt(address string) string {
+// agentAt returns an agent that may be reached at the origin of an address and that counts, "" when there is none.
+func (g *grants) agentAt(address string, counts func(agent string) bool) string {
 	origin, err := egress.Origin(address)
 	if err != nil {
 		return ""
 	}
 	g.mu.RLock()
-	defer g.mu.RUnlock()
-	agent := ""
+	var there []string
 	for id, origins := range g.origins {
-		if slices.Contains(origins, origin) && (agent == "" || id < agent) {
-			agent = id
+		if slices.Contains(origins, origin) {
+			there = append(there, id)
 		}
 	}
-	return agent
+	g.mu.RUnlock()
+	slices.Sort(there)
+	if i := slices.IndexFunc(there, counts); i >= 0 { // it may read the agent: nothing is held while it does
+		return there[i]
+	}
+	return ""
 }
