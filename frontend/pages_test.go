@@ -270,6 +270,18 @@ func TestSearch(t *testing.T) {
 	if d := cmp.Diff(orchestrator.SearchQuery{Text: "log", Before: 5, Limit: searchHits}, w.st.seen); d != "" {
 		t.Error(d)
 	}
+	w.st.hits = []orchestrator.Hit{{Item: &orchestrator.Item{ID: 8, ConversationID: "c1", Kind: orchestrator.ItemAgent, AgentID: orchestrator.OwnAgent, At: clock}, Title: "Edge", Snippet: []orchestrator.Span{{Text: "log"}}}}
+	for _, path := range []string{"/search?q=log", "/palette?q=log"} {
+		r := w.get(path).want(t, 200)
+		for _, hit := range find(r.doc, func(n *html.Node) bool { return strings.HasSuffix(attr(n, "href"), "#i8") }) {
+			if len(find(hit, byClass("flag"))) != 0 || len(find(hit, func(n *html.Node) bool { return attr(n, "href") == "#i-parley" })) != 1 {
+				t.Errorf("%s: Parley itself flies a flag", path)
+			}
+		}
+		if !strings.Contains(r.body, "#i8") {
+			t.Errorf("%s finds nothing", path)
+		}
+	}
 	w.st.hits = nil
 	w.get("/search?q=nothing").want(t, 200, "Nothing found for “nothing”.")
 }

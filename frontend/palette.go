@@ -213,9 +213,12 @@ func (s *Site) messageOptions(ctx context.Context, q string) []view.Option {
 			Name: unmarked(h), Detail: h.Title, Icon: "i-edit",
 			Href: "/c/" + url.PathEscape(h.Item.ConversationID) + "?at=" + id + "#i" + id,
 		}
-		if h.Item.Kind != orchestrator.ItemUser && h.Item.AgentID != "" {
-			l := s.people.link(ctx, h.Item.AgentID)
-			o.Flag = &l.Flag
+		if h.Item.Kind != orchestrator.ItemUser {
+			if sp := s.speaker(ctx, h.Item.AgentID); sp.Parley {
+				o.Icon = "i-parley"
+			} else {
+				o.Flag = &sp.Flag
+			}
 		}
 		out = append(out, o)
 	}

@@ -135,7 +135,7 @@ func (s *Site) step(ctx context.Context, p *orchestrator.Plan, n *orchestrator.P
 	case n.Began.IsZero():
 	case n.Ended.IsZero():
 		st.Since = n.Began
-	default:
+	case n.Ended.After(n.Began): // what was taken over from a run before took nothing
 		st.Took = view.Spent(n.Ended.Sub(n.Began))
 	}
 	if n.AskID != "" {
@@ -256,7 +256,7 @@ func (s *Site) runBars(ctx context.Context, p *orchestrator.Plan, now time.Time)
 				in, out, cost, currency, told = in+u.InputTokens, out+u.OutputTokens, cost+u.Cost, cmp.Or(currency, u.Currency), told+1
 			}
 		}
-		if n.Began.IsZero() {
+		if n.Began.IsZero() || n.Ended.Equal(n.Began) {
 			continue
 		}
 		state := view.StepState(ctx, n)

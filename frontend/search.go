@@ -44,7 +44,9 @@ func (s *Site) searchPage(w http.ResponseWriter, r *http.Request) error {
 		}
 		if h.Item.Kind != orchestrator.ItemUser {
 			sp := s.speaker(ctx, h.Item.AgentID)
-			hit.Who, hit.Flag = sp.Name, &sp.Flag
+			if hit.Who, hit.Parley = sp.Name, sp.Parley; !sp.Parley {
+				hit.Flag = &sp.Flag
+			}
 		}
 		if hit.Title == "" {
 			hit.Title = view.T(ctx, "New chat")
