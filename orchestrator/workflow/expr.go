@@ -8,13 +8,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/types"
 )
@@ -76,12 +74,6 @@ func dialect() []expr.Option {
 	return o
 }
 
-// flaw is what is wrong with an expression, and where: in characters from its beginning.
-type flaw struct {
-	at       int
-	what, do string
-}
-
 // examine says what is wrong with an expression.
 func examine(src string, s *scope) []flaw {
 	if len(src) > maxExpr {
@@ -111,22 +103,6 @@ func examine(src string, s *scope) []flaw {
 		return []flaw{flawOf(err)}
 	}
 	return nil
-}
-
-// flawOf reads an error of expr-lang.
-func flawOf(err error) flaw {
-	var f *file.Error
-	if !errors.As(err, &f) {
-		return flaw{0, err.Error(), ""}
-	}
-	what, do := f.Message, ""
-	if strings.Contains(what, "unexpected token EOF") {
-		what, do = "the expression breaks off", "write its end"
-	}
-	if strings.Contains(what, "maximum allowed nodes") {
-		what, do = fmt.Sprintf("the expression has more than %d terms", maxExprNodes), "divide it: a step without an agent can compute `outputs`"
-	}
-	return flaw{f.From, what, do}
 }
 
 // types describes what the expression sees, as far as it is known before a run.

@@ -187,7 +187,7 @@ func (v *evaluation) seen() map[string]any {
 }
 
 // fault tells a person where an expression, or what it gives, is wrong.
-func (v *evaluation) fault(at Pos, format string, args ...any) error {
+func (v *evaluation) fault(at Pos, format string, args ...any) *orchestrator.Fault {
 	who := "The workflow"
 	if v.spec.ID != "" {
 		who = "Step " + v.spec.ID
@@ -195,7 +195,7 @@ func (v *evaluation) fault(at Pos, format string, args ...any) error {
 	return &orchestrator.Fault{
 		Kind: "expression", Where: orchestrator.WhereUs,
 		What: fmt.Sprintf("%s (%s:%d:%d): %s.", who, v.spec.File, at.Line, at.Column, fmt.Sprintf(format, args...)),
-		Do:   "Correct the workflow file; write `?.` and `??` where something may be missing.",
+		Do:   "Correct the workflow file, or what it is given.",
 	}
 }
 
@@ -256,11 +256,19 @@ func (v *evaluation) explain(e *Expr, err error) error {
 			return v.fault(e.At, "%s", ours)
 		}
 	}
+	at, what := e.At, err.Error()
 	var f *file.Error
 	if errors.As(err, &f) {
-		return v.fault(e.place(f.From), "%s", strings.TrimSuffix(f.Message, "."))
+		at, what = e.place(f.From), strings.TrimSuffix(f.Message, ".")
 	}
-	return v.fault(e.At, "%s", err)
+	if strings.Contains(what, "memory budget exceeded") {
+		what = "it makes too much at once"
+	}
+	told := v.fault(at, "%s", what)
+	if strings.Contains(what, "nil") {
+		told.Do = "Write `?.` and `??` where something may be missing."
+	}
+	return told
 }
 
 // holds computes a condition; none holds.

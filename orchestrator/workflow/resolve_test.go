@@ -209,11 +209,14 @@ func TestFaults(t *testing.T) {
 		{`join(inputs.l, ",")`, "element 0 of the list is no text"},
 		{`keys(inputs.l)`, "only a map has keys"},
 		{`fromJSON(inputs.s)`, "w.yaml:5:"},
+		{`len(map(1..100000000, #))`, "it makes too much at once"},
 	} {
 		_, err := eval(t, tt.expr, &Result{})
 		var f *orchestrator.Fault
 		if !errors.As(err, &f) || f.Kind != "expression" || f.Where != orchestrator.WhereUs || !strings.HasPrefix(f.What, "Step z (w.yaml:5:") || !strings.Contains(f.What, tt.want) || f.Do == "" {
 			t.Errorf("%s: %v; want %s", tt.expr, err, tt.want)
+		} else if strings.Contains(f.Do, "`?.`") != strings.Contains(f.What, "nil") {
+			t.Errorf("%s: %s what to do: %s", tt.expr, f.What, f.Do)
 		}
 	}
 	const src = `name: n
