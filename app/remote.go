@@ -118,7 +118,7 @@ func (r *Remote) Run(ctx context.Context, w *RunWorkflow, each func(*Line) error
 		err := f.follow(events)
 		switch refused := answerRefused(err); {
 		case refused != nil && r.task == "": // nothing was begun
-			return &orchestrator.Fault{Kind: "inputs", Where: orchestrator.WhereAgent, What: "The server says: " + strings.TrimSuffix(refused.What, ".") + "."}
+			return notBegun(refused.What)
 		case refused != nil && f.last != nil: // it did not take the answer
 			err = each(&Line{Kind: "ask", Run: r.task, Ask: f.last, RunFault: refused})
 		case err == nil && f.task.Status.State.Terminal():
@@ -137,6 +137,18 @@ func (r *Remote) Run(ctx context.Context, w *RunWorkflow, each func(*Line) error
 			return ctx.Err()
 		}
 	}
+}
+
+// notBegun tells why a server begins nothing: for the inputs, or for what the file wants of it.
+func notBegun(what string) *orchestrator.Fault {
+	f := &orchestrator.Fault{
+		Kind: "workflow", Where: orchestrator.WhereAgent, What: "The server says: " + strings.TrimSuffix(what, ".") + ".",
+		Do: "Correct the file, or have the token changed: whoever runs the server sees with `parley token list` what it reaches.",
+	}
+	if strings.Contains(what, "input") {
+		f.Kind, f.Do = "inputs", "Correct the inputs."
+	}
+	return f
 }
 
 // answerRefused returns what a server says of an answer that it does not take.
