@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		log.Fatal(err)
 	}
 	program = filepath.Join(dir, "parley")
-	if out, err := exec.Command("go", "build", "-o", program, "../..").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "../..").CombinedOutput(); err != nil {
 		log.Fatalf("go build: %v\n%s", err, out)
 	}
 	code := m.Run()

@@ -61,7 +61,7 @@ func TestHistory(t *testing.T) {
 	inserts(t, data)
 
 	program := filepath.Join(t.TempDir(), "parley")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../..").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", program, "../..").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	s := start(t, program, data)
