@@ -224,27 +224,38 @@ func TestE2EAccessible(t *testing.T) {
 	if found := a.axe("color-contrast"); len(found) == 0 {
 		t.Fatal("axe finds nothing wrong with grey on white")
 	}
-	for _, s := range sights {
-		a.do(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(w.srv.URL+s.path))
-		a.until("document.querySelector('#live-word')?.textContent === 'Live'")
-		if s.do != nil {
-			s.do(a)
-		}
-		for _, as := range appearances {
-			a.do(chromedp.EmulateViewport(as.width, 900))
-			if _, err := chromedp.Call(a.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-				{Name: "prefers-color-scheme", Value: as.theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-			}}); err != nil {
-				t.Fatal(err)
+	const parts = 2 // each in a window of its own, beside the other
+	for part := range parts {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			w := everything(t)
+			a := w.tab(browserFor(t, 10*time.Minute))
+			for i, s := range sights {
+				if i%parts != part {
+					continue
+				}
+				a.do(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(w.srv.URL+s.path))
+				a.until("document.querySelector('#live-word')?.textContent === 'Live'")
+				if s.do != nil {
+					s.do(a)
+				}
+				for _, as := range appearances {
+					a.do(chromedp.EmulateViewport(as.width, 900))
+					if _, err := chromedp.Call(a.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+						{Name: "prefers-color-scheme", Value: as.theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+					}}); err != nil {
+						t.Fatal(err)
+					}
+					name := fmt.Sprintf("%s, %s, %d", s.name, as.theme, as.width)
+					for _, f := range a.axe(as.only) {
+						t.Errorf("%s: %s", name, f)
+					}
+					if wide := js[float64](a, "document.documentElement.scrollWidth"); wide > float64(as.width) {
+						t.Errorf("%s: the page is %v wide", name, wide)
+					}
+					a.picture("access-" + strings.NewReplacer(" ", "-", ",", "").Replace(name))
+				}
 			}
-			name := fmt.Sprintf("%s, %s, %d", s.name, as.theme, as.width)
-			for _, f := range a.axe(as.only) {
-				t.Errorf("%s: %s", name, f)
-			}
-			if wide := js[float64](a, "document.documentElement.scrollWidth"); wide > float64(as.width) {
-				t.Errorf("%s: the page is %v wide", name, wide)
-			}
-			a.picture("access-" + strings.NewReplacer(" ", "-", ",", "").Replace(name))
-		}
+		})
 	}
 }
