@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/message"
 
 	"parley/frontend/view"
+	"parley/orchestrator"
 )
 
 // readForm reads what was filled in, into f too, and checks it against the schema. When ok is false f says what is wrong
@@ -176,7 +177,7 @@ func check(ctx context.Context, f *view.Form, schema, data json.RawMessage) stri
 		return view.T(ctx, "This is not JSON yet.")
 	}
 	var invalid *jsonschema.ValidationError
-	if !errors.As(sch.Validate(v), &invalid) {
+	if !errors.As(orchestrator.Validate(sch, v), &invalid) { // what cannot be checked here is for the agent to judge
 		return ""
 	}
 	var rest []string

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -250,5 +251,20 @@ func TestExplained(t *testing.T) {
 		if ok || problem != want {
 			t.Errorf("%s: %q, want %q", answer, problem, want)
 		}
+	}
+}
+
+// A form whose schema stands for more work than is ever done is not checked here: the agent gets what was filled in.
+func TestFormIsReadInTime(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`{"type":"object","$ref":"#/$defs/a0","$defs":{`)
+	for i := range 60 {
+		fmt.Fprintf(&b, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%[2]d"}]},`, i, i+1)
+	}
+	b.WriteString(`"a60":{}}}`)
+	data, problem, ok := readForm(t.Context(), &view.Form{IsRaw: true}, json.RawMessage(b.String()), url.Values{"json": {`{"a":1}`}})
+	if string(data) != `{"a":1}` || problem != "" || !ok {
+		t.Errorf("%s %q %v", data, problem, ok)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"parley/orchestrator"
 )
 
 // Fits checks a JSON value against a JSON Schema. The error says in words of one line what does not fit, and where.
@@ -26,7 +28,7 @@ func Fits(schema, value json.RawMessage) error {
 		return err
 	}
 	var invalid *jsonschema.ValidationError
-	if err := s.Validate(v); !errors.As(err, &invalid) {
+	if err := orchestrator.Validate(s, v); !errors.As(err, &invalid) {
 		return err
 	}
 	var leaves []string

@@ -2,7 +2,12 @@ package workflow
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
+
+	"parley/orchestrator"
 )
 
 func TestMisfitsInWords(t *testing.T) {
@@ -30,5 +35,19 @@ func TestMisfitsInWords(t *testing.T) {
 		if err := Fits(json.RawMessage(c[0]), json.RawMessage(c[1])); err == nil || err.Error() != c[2] {
 			t.Errorf("%s in %s: %v, want %q", c[1], c[0], err, c[2])
 		}
+	}
+}
+
+// A schema of a few lines can stand for more work than is ever done: then it is not done.
+func TestFitsInTime(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/a0","$defs":{`)
+	for i := range 60 {
+		fmt.Fprintf(&b, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%[2]d"}]},`, i, i+1)
+	}
+	b.WriteString(`"a60":{}}}`)
+	if err := Fits(json.RawMessage(b.String()), json.RawMessage(`{}`)); !errors.Is(err, orchestrator.ErrSchema) {
+		t.Errorf("a schema that stands for 2^60 others: %v", err)
 	}
 }
