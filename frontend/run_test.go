@@ -343,7 +343,7 @@ func TestWorkflows(t *testing.T) {
 	// Two runs side by side.
 	w.get("/workflows/made/compare").want(t, 200, "no two runs")
 	o.runs = []*orchestrator.Run{{ID: "r2", Created: clock, State: a2a.TaskStateWorking}, {ID: "r1", Created: clock, State: a2a.TaskStateWorking}}
-	if p := w.get("/workflows/made/compare").want(t, 200, "The whole run"); strings.Contains(p.body, "differs") {
+	if p := w.get("/workflows/made/compare").want(t, 200, "The whole run", "Today, 14:05:00, Working"); strings.Contains(p.body, "differs") {
 		t.Error("the same run differs from itself")
 	}
 	o.plans["r2"].Nodes[1].State = "failed"

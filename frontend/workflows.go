@@ -427,7 +427,7 @@ func (s *Site) comparedNode(ctx context.Context, n *orchestrator.PlanNode) view.
 	}
 	st := view.StepState(ctx, n)
 	c := view.ComparedCell{State: &st, Text: shorten(n.Text, stepText)}
-	if !n.Ended.IsZero() && !n.Began.IsZero() {
+	if n.Ended.After(n.Began) && !n.Began.IsZero() {
 		c.Took = view.Spent(n.Ended.Sub(n.Began))
 	}
 	if n.Fault != nil {
