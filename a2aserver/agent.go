@@ -241,6 +241,9 @@ func (a *Agent) reply(ctx context.Context, principal string, w *work) (Started, 
 			w.recorded = true
 		}
 		l.queue = append(l.queue, w)
+		if l.ending {
+			l.idles(false)
+		}
 	} else {
 		l.running, l.ending = true, false
 		a.hold(l)

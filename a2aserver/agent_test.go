@@ -360,6 +360,41 @@ func TestCloseDrains(t *testing.T) {
 	eventually(t, "the turn came to its end", func() bool { return state(t, a, s.TaskID) == a2a.TaskStateCompleted })
 }
 
+// TestCloseDrainsWhatIsAnswered: a question that is answered already is no turn that waits.
+func TestCloseDrainsWhatIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked, release := make(chan struct{}), make(chan struct{})
+		a := a2aserver.NewAgent(execFunc(func(ctx context.Context, turn *a2aserver.Turn, yield func(a2a.Event) bool) error {
+			if turn.Message.ID == "answer" {
+				return ctx.Err()
+			}
+			yield(says(a2a.TaskStateInputRequired, "?"))
+			close(asked)
+			<-release
+			return nil
+		}), a2aserver.NewMemoryLog(), nil)
+		s, err := a.Start(t.Context(), "p", request("m", "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		answer := request("answer", "y")
+		answer.Message.TaskID = s.TaskID
+		if _, err := a.Start(t.Context(), "p", answer); err != nil {
+			t.Fatal(err)
+		}
+		closing := make(chan error)
+		go func() { closing <- a.Close(t.Context()) }()
+		synctest.Wait()
+		close(release)
+		if err := <-closing; err != nil {
+			t.Fatal(err)
+		}
+		want(t, "state", state(t, a, s.TaskID), a2a.TaskStateCompleted)
+	})
+}
+
 // TestCloseStopsWhatCanBeResumed: a turn that goes on after the restart is not waited for.
 func TestCloseStopsWhatCanBeResumed(t *testing.T) {
 	t.Parallel()

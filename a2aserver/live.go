@@ -130,7 +130,8 @@ func (l *live) add(e a2a.Event, r *Receipt) bool {
 	}
 	if s := a2a.EventState(e); s != a2a.TaskStateUnspecified {
 		l.head.State = s
-		l.idles(l.running && s.Interrupted())
+		asked := s == a2a.TaskStateInputRequired && len(l.queue) > 0 // and answered: the turn ends, the next one goes on
+		l.idles(l.running && s.Interrupted() && !asked)
 	}
 	switch e := e.(type) {
 	case *a2a.Task:

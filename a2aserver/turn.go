@@ -361,6 +361,9 @@ func (l *live) conclude(ctx context.Context, d *drive, err error) {
 	default:
 		end(a2a.TaskStateCompleted, nil)
 	}
+	if len(l.queue) > 0 {
+		l.idles(false)
+	}
 	l.flush()
 }
 
