@@ -48,7 +48,9 @@ const anonymous = "anonymous"
 func newA2APlane(a *App, base, grpc string) (*a2aPlane, error) {
 	p := &a2aPlane{app: a, base: base, grpc: grpc, gateway: map[string]*gateway{}}
 	var err error
-	reach := func(ctx context.Context, principal, agent string) bool { return a.forCaller(ctx, principal, agent) != nil }
+	reach := func(ctx context.Context, principal, agent string) bool {
+		return a.forCaller(ctx, principal, agent) != nil
+	}
 	if p.files, err = newFiles(a.data, base, a.egress, a.grants, reach); err != nil {
 		return nil, err
 	}
