@@ -83,6 +83,7 @@ func New(addr net.Addr, o *Options) *Guard {
 	if g.o.TLS != nil {
 		g.o.TLS = g.o.TLS.Clone()
 		g.o.TLS.MinVersion = max(g.o.TLS.MinVersion, tls.VersionTLS12)
+		g.o.TLS.NextProtos = []string{"h2", "http/1.1"} // read by the listener, which agrees on one, and by the server, which speaks it
 	}
 	g.hosts = newHosts(addr, g.o.TLS != nil, g.o.Hosts)
 	return g
@@ -128,9 +129,7 @@ func (g *Guard) Server(h http.Handler) *http.Server {
 func (g *Guard) Listen(ln net.Listener) net.Listener {
 	ln = netutil.LimitListener(ln, g.o.Connections)
 	if g.o.TLS != nil {
-		config := g.o.TLS.Clone()
-		config.NextProtos = []string{"h2", "http/1.1"}
-		ln = tls.NewListener(ln, config)
+		ln = tls.NewListener(ln, g.o.TLS)
 	}
 	return ln
 }
