@@ -379,6 +379,7 @@ func TestCloseDrainsWhatIsAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-asked
+		synctest.Wait() // the task is stored
 		answer := request("answer", "y")
 		answer.Message.TaskID = s.TaskID
 		if _, err := a.Start(t.Context(), "p", answer); err != nil {
