@@ -54,6 +54,8 @@ func TestUnwantedIsHeard(t *testing.T) {
 	w.begin("c1", "r1", "Publish it")
 	a := w.open("/c/c1")
 	a.until("Publish it", "Sent")
+	w.tell("c1", "r1", chunk("r1", "Half a word", false), nil)
+	a.until("Half a word") // it came over the socket, so the window hears what comes after
 	end, err := json.Marshal(orchestrator.EndData{State: string(a2a.TaskStateFailed), Fault: &orchestrator.Fault{Kind: orchestrator.FaultDeclined, What: "Step publish was declined."}})
 	if err != nil {
 		t.Fatal(err)
