@@ -271,7 +271,9 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	if err := a.resumePush(ctx); err != nil {
 		return nil, fmt.Errorf("the webhooks of callers could not be taken up: %w", err)
 	}
-	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{TLS: tlsConfig, Hosts: hostOf(a.cfg.PageURL)})
+	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{
+		TLS: tlsConfig, Hosts: hostOf(a.cfg.PageURL), Bodies: map[string]int64{frontend.ImportPath: frontend.MaxImport},
+	})
 	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, NoPages: true, Refuse: refuseCall})
 	if rpc != nil {
 		a.ready.GRPC = rpc.Addr().String()

@@ -21,8 +21,11 @@ import (
 // hold lives in runs of its own that have ended, so that it stays when the original is deleted. No agent knows of it: the
 // next message begins a new context, and the transcript says so.
 
-// maxImport is how large a file with a chat may be.
-const maxImport = 256 << 20
+// ImportPath takes in a chat, in a request of at most MaxImport bytes.
+const (
+	ImportPath = "/import"
+	MaxImport  = 256 << 20
+)
 
 // graft writes items as a new chat and returns its id. what is the last line of it, saying where it is from; "" for none.
 func (s *Site) graft(ctx context.Context, head exportHead, items []*exported, what string) (string, error) {
@@ -174,7 +177,7 @@ func (s *Site) branchTitle(ctx context.Context, chat, said string) (string, erro
 // importChat takes in a chat that was exported as JSON.
 func (s *Site) importChat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	r.Body = http.MaxBytesReader(w, r.Body, maxImport+1<<20)
+	r.Body = http.MaxBytesReader(w, r.Body, MaxImport)
 	if err := r.ParseMultipartForm(8 << 20); err != nil {
 		return unread(err)
 	}

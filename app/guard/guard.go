@@ -30,20 +30,21 @@ type Middleware = func(http.Handler) http.Handler
 
 // Options of New. The zero value of a field means the default that its comment gives.
 type Options struct {
-	Hosts       []string      // more values of Host that this listener answers to, as clients send them
-	Header      int           // bytes of a request header: 32 KiB
-	Body        int64         // bytes of a request body: 8 MiB
-	BodyTime    time.Duration // for a request body to arrive: 60 s
-	HeaderTime  time.Duration // for a request header to arrive: 5 s
-	IdleTime    time.Duration // between requests on a connection: 60 s
-	Connections int           // open at a time: 4,096
-	CSP         string        // Content-Security-Policy: PageCSP, or AnswerCSP without pages
-	NoPages     bool          // what is served here is read by programs: only the headers that matter then
-	Refuse      Refusal       // how a request is turned away: with a line of plain text
-	Secret      []string      // path prefixes after which nothing is logged: /hooks/
-	Drain       *Drain        // shared by all listeners; nil makes one
-	TLS         *tls.Config   // the listener speaks TLS, 1.2 or newer
-	Logger      *slog.Logger  // nil discards
+	Hosts       []string         // more values of Host that this listener answers to, as clients send them
+	Header      int              // bytes of a request header: 32 KiB
+	Body        int64            // bytes of a request body: 8 MiB
+	Bodies      map[string]int64 // the same where it is another, by path
+	BodyTime    time.Duration    // for a request body to arrive: 60 s
+	HeaderTime  time.Duration    // for a request header to arrive: 5 s
+	IdleTime    time.Duration    // between requests on a connection: 60 s
+	Connections int              // open at a time: 4,096
+	CSP         string           // Content-Security-Policy: PageCSP, or AnswerCSP without pages
+	NoPages     bool             // what is served here is read by programs: only the headers that matter then
+	Refuse      Refusal          // how a request is turned away: with a line of plain text
+	Secret      []string         // path prefixes after which nothing is logged: /hooks/
+	Drain       *Drain           // shared by all listeners; nil makes one
+	TLS         *tls.Config      // the listener speaks TLS, 1.2 or newer
+	Logger      *slog.Logger     // nil discards
 }
 
 // Guard stands in front of one listener.
@@ -106,7 +107,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	h = g.hosts.only(h)
 	h = g.o.Drain.refuse(h, g.o.Refuse)
 	// The time for a body must be set before anything is refused: the server reads what is left of one, for ever if it may.
-	h = limit(h, g.o.Header, g.o.Body, g.o.BodyTime, g.o.Refuse)
+	h = limit(h, g.o.Header, g.o.Body, g.o.Bodies, g.o.BodyTime, g.o.Refuse)
 	return Log(g.o.Logger, g.o.Secret)(h)
 }
 

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"time"
@@ -8,8 +9,9 @@ import (
 
 // limit bounds the header and the body of a request. A size exactly at its limit is accepted. A body that declares more
 // is refused at once; one that turns out to be more fails its reader with *http.MaxBytesError.
-func limit(next http.Handler, header int, body int64, bodyTime time.Duration, refuse Refusal) http.Handler {
+func limit(next http.Handler, header int, body int64, bodies map[string]int64, bodyTime time.Duration, refuse Refusal) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := cmp.Or(bodies[r.URL.Path], body)
 		if headerSize(r) > header {
 			w.Header().Set("Connection", "close")
 			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "The header of this request is too large.")

@@ -20,25 +20,34 @@ func contextWithLocal(t *testing.T, addr net.Addr) context.Context {
 func TestBodySize(t *testing.T) {
 	t.Parallel()
 	const limit = 8 << 20
-	p := open(t, nil, nil)
-	for _, n := range []int{0, limit - 1, limit, limit + 1} {
-		want := 200
-		if n > limit {
-			want = 413
-		}
+	p := open(t, &Options{Bodies: map[string]int64{"/large": limit + 5}}, nil)
+	for _, c := range []struct {
+		path string
+		n    int
+		want int
+	}{
+		{"/", 0, 200},
+		{"/", limit - 1, 200},
+		{"/", limit, 200},
+		{"/", limit + 1, 413},
+		{"/large", limit + 4, 200},
+		{"/large", limit + 5, 200},
+		{"/large", limit + 6, 413},
+	} {
+		n, want := c.n, c.want
 		body := strings.Repeat("x", n)
-		if got := p.do(t, "POST", "/", body).StatusCode; got != want {
-			t.Errorf("%d bytes with a length: %d, want %d", n, got, want)
+		if got := p.do(t, "POST", c.path, body).StatusCode; got != want {
+			t.Errorf("%d bytes with a length to %s: %d, want %d", n, c.path, got, want)
 		}
 		// In chunks nobody knows the length before.
-		r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+p.addr, io.MultiReader(strings.NewReader(body)))
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+p.addr+c.path, io.MultiReader(strings.NewReader(body)))
 		resp, err := p.client().Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("%d bytes in chunks: %d, want %d", n, resp.StatusCode, want)
+			t.Errorf("%d bytes in chunks to %s: %d, want %d", n, c.path, resp.StatusCode, want)
 		}
 	}
 	ran := p.ran.Load()
