@@ -73,11 +73,14 @@ func maskURL(s string) string {
 	return u.String()
 }
 
+// secretPairs are names that stand for a secret in a query or a form, and for much else elsewhere.
+var secretPairs = map[string]bool{"key": true, "sig": true, "signature": true, "code": true}
+
 // maskPairs masks in name=value&name=value.
 func maskPairs(query string) string {
 	pairs := strings.Split(query, "&")
 	for i, p := range pairs {
-		if name, _, ok := strings.Cut(p, "="); ok && secretName(name) {
+		if name, _, ok := strings.Cut(p, "="); ok && (secretName(name) || secretPairs[strings.ToLower(name)]) {
 			pairs[i] = name + "=" + url.QueryEscape(masked)
 		}
 	}
@@ -85,7 +88,8 @@ func maskPairs(query string) string {
 }
 
 // maskBody masks the strings of JSON that belong to a secret member, also in JSON that is broken or comes in pieces, and
-// strings that begin as an Authorization header does. Numbers stay, and so does the rest, byte for byte.
+// strings that begin as an Authorization header does, and what is secret in a string that is an address. Numbers stay, and so
+// does the rest, byte for byte.
 func maskBody(body []byte) []byte {
 	if len(body) == 0 {
 		return body
@@ -115,6 +119,12 @@ func maskBody(body []byte) []byte {
 				out = append(out, '"')
 				kept = end
 				secret = false
+			default:
+				if link, ok := maskLink(inner); ok {
+					out = append(append(append(out, body[kept:i]...), '"'), link...)
+					out = append(out, '"')
+					kept = end
+				}
 			}
 			i = end
 			continue
@@ -135,6 +145,27 @@ func maskBody(body []byte) []byte {
 		return body
 	}
 	return append(out, body[kept:]...)
+}
+
+// maskLink masks within a string of JSON, without its quotes; ok is false where nothing in it is the secret of an address.
+func maskLink(s []byte) (shown []byte, ok bool) {
+	if len(s) < len("https://") || !bytes.EqualFold(s[:4], []byte("http")) || !bytes.ContainsAny(s, "?@") {
+		return nil, false
+	}
+	var link string
+	if json.Unmarshal(append(append([]byte{'"'}, s...), '"'), &link) != nil || !strings.Contains(link, "://") {
+		return nil, false
+	}
+	u, err := url.Parse(link)
+	if err != nil || u.User == nil && maskPairs(u.RawQuery) == u.RawQuery {
+		return nil, false
+	}
+	safe := maskURL(link)
+	if safe == link {
+		return nil, false
+	}
+	b, _ := json.Marshal(safe) // of a string
+	return b[1 : len(b)-1], true
 }
 
 // stringEnd returns the place behind the string that begins at i; an unfinished one ends with b.

@@ -30,6 +30,11 @@ func TestMaskBody(t *testing.T) {
 		`{"token":"s"}{"a":"b"}`:                        `{"token":"[masked]"}{"a":"b"}`,
 		`{"text":"my token is \"x\" ok"}`:               `{"text":"my token is \"x\" ok"}`,
 		`{"token":["s"],"a":{"b":"c"}}`:                 `{"token":["[masked]"],"a":{"b":"c"}}`,
+		`{"url":"https:\/\/u:p@a.test\/h","a":"b"}`:     `{"url":"https://%5Bmasked%5D@a.test/h","a":"b"}`,
+		`{"url":"https://a.test/h?n=1&token=s"}`:        `{"url":"https://a.test/h?n=1\u0026token=%5Bmasked%5D"}`,
+		`{"url":"https://a.test/h?sig=s","b":"\u0041"}`: `{"url":"https://a.test/h?sig=%5Bmasked%5D","b":"\u0041"}`,
+		`{"url":"https:\/\/a.test/?n=%41&m=<"}`:         `{"url":"https:\/\/a.test/?n=%41&m=<"}`,
+		`code=s&x=1`:                                    `code=%5Bmasked%5D&x=1`,
 	} {
 		if got := string(maskBody([]byte(in))); got != want {
 			t.Errorf("maskBody(%s)\n got %s\nwant %s", in, got, want)
