@@ -164,7 +164,8 @@ func TestBreaks(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			var flying sync.WaitGroup
-			for i := range 60 {
+			// At least so many, and on until enough has broken: many that wait for one commit are one message.
+			for i := 0; i < 60 || i < 1000 && b.breaks.Load() < 5; i++ {
 				id := fmt.Sprintf("w%d-%d", w, i)
 				x := batch(id, fmt.Sprint("r", w))
 				if i%3 > 0 { // in a pipeline, each of a run of its own: a failure does not fail the next
