@@ -195,15 +195,12 @@ func (r *registry) Approve(ctx context.Context, c *orchestrator.Candidate) (*orc
 		return nil, c.Fault
 	}
 	g := *c.Agent
-	if err := r.checkID(ctx, &g); err != nil {
-		return nil, err
-	}
 	if c.Credential != nil { // refused before anything is stored
 		if _, err := bind(c.Credential, card.Address(&g.Interface)); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.approve(ctx, &g, c.Origins); err != nil {
+	if err := r.admit(ctx, &g, c.Origins); err != nil {
 		return nil, err
 	}
 	if c.Credential != nil {
@@ -212,6 +209,22 @@ func (r *registry) Approve(ctx context.Context, c *orchestrator.Candidate) (*orc
 		}
 	}
 	return &g, nil
+}
+
+// admit stores a new agent as approved, under an id that nobody else has got meanwhile.
+func (r *registry) admit(ctx context.Context, g *orchestrator.Agent, origins []string) (err error) {
+	r.editing.Lock()
+	defer r.editing.Unlock()
+	if g.ID == "" {
+		if g.ID, err = r.freeID(ctx, g.Name, g.Interface.URL); err != nil {
+			return err
+		}
+		g.Hue = hueOf(g.ID)
+	}
+	if err := r.checkID(ctx, g); err != nil {
+		return err
+	}
+	return r.approve(ctx, g, origins)
 }
 
 // approve stores an agent as approved, with exactly these grants.

@@ -6,11 +6,36 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"parley/app"
 )
+
+// Agents of one name that are added at the same time are given ids of their own.
+func TestAddedAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, func(c *app.Config) { c.Demo = nil })
+	var finds []app.FindAgent
+	for range 8 {
+		find := app.FindAgent{Input: newPeer(t).url}
+		find.Origins = verb[[]app.AgentInfo](p, "agents.preview", find)[0].Origins
+		finds = append(finds, find)
+	}
+	var wg sync.WaitGroup
+	for _, find := range finds {
+		wg.Go(func() {
+			if err := p.ctl.Call(t.Context(), "agents.add", find, nil); err != nil {
+				t.Errorf("%s: %v", find.Input, err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := verb[[]app.AgentInfo](p, "agents.list", struct{}{}); len(got) != len(finds) {
+		t.Errorf("%d agents are there, %d were added", len(got), len(finds))
+	}
+}
 
 // The id of a removed agent stays its own: it may have it again, a stranger under the same name is given another.
 func TestRemovedID(t *testing.T) {

@@ -124,9 +124,7 @@ func (a *App) addAgent(ctx context.Context, f FindAgent) (AgentInfo, error) {
 			}
 		}
 	}
-	if f.ID != "" {
-		c.Agent.ID = f.ID
-	}
+	c.Agent.ID = f.ID // "" = a free one
 	if f.AsTyped {
 		c = c.AsTyped()
 	}

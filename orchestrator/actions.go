@@ -42,7 +42,7 @@ type Registry interface {
 	Preview(ctx context.Context, input string, c *Credential) ([]*Candidate, error)
 
 	// Approve stores a previewed candidate as an approved agent, grants it exactly the origins of the preview, and
-	// keeps the credential for it. The id is made from the name and unique.
+	// keeps the credential for it. Without an id the agent gets one made from its name that nobody has.
 	Approve(ctx context.Context, c *Candidate) (*Agent, error)
 
 	// Remove forgets an agent's approval, grants and credential. Its conversations stay.
