@@ -32,8 +32,8 @@ func noAgent(ctx context.Context, s interface {
 	return f
 }
 
-// near names the ids that a word may stand for, which have a name each: the nearest of those whose name it is, which it begins, or from which it
-// differs in a letter or two; at most three that are equally near. "" = none.
+// near names the ids that a word may stand for, which have a name each: the nearest of those whose name it is, which it
+// begins, or from which it differs in a letter or two; at most three that are equally near. "" = none.
 func near(word string, known map[string]string) string {
 	word = strings.ToLower(strings.TrimSpace(word))
 	type one struct {
