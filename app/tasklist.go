@@ -153,7 +153,7 @@ func (a *App) whose(ctx context.Context, r *orchestrator.Run, names map[string]s
 		Conversation string    `json:"urn:parley:conversation,omitempty"`
 		Plan         string    `json:"urn:parley:plan,omitempty"` // the run whose step it is
 	}
-	v.Title, _, _ = strings.Cut(strings.TrimSpace(orchestrator.Wanted(a.store.ReadRun(ctx, r.ID, 0))), "\n")
+	v.Title = orchestrator.TitleOf(orchestrator.Wanted(a.store.ReadRun(ctx, r.ID, 0)))
 	v.Workflow, v.Began, v.Conversation, v.Agent = r.Workflow, r.Created.UTC().Truncate(time.Millisecond), r.ConversationID, r.To
 	v.Plan = r.Plan()
 	if r.Principal != orchestrator.LocalPrincipal {

@@ -116,7 +116,7 @@ func (s *Site) taskTitle(ctx context.Context, r *orchestrator.Run) string {
 	if t, ok := s.titles.get(r.ID); ok {
 		return t
 	}
-	title := firstLine(orchestrator.Wanted(s.store.ReadRun(ctx, r.ID, 0)))
+	title := orchestrator.TitleOf(orchestrator.Wanted(s.store.ReadRun(ctx, r.ID, 0)))
 	if title == "" {
 		return view.T(ctx, "Task %s", clip(r.ID, 8))
 	}

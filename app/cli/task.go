@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -152,18 +151,9 @@ func (e *env) printTasks(tasks []json.RawMessage, theirs bool) {
 			fmt.Fprintf(t, "%s\t%s\t%s\n", v.ID, state, v.Status.Timestamp)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, state, v.who(), cmp.Or(m.Caller, "you"), v.Status.Timestamp, clipped(m.Title))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, state, v.who(), cmp.Or(m.Caller, "you"), v.Status.Timestamp, m.Title)
 	}
 	t.Flush()
-}
-
-// clipped is a title that leaves room for the other columns.
-func clipped(title string) string {
-	title = strings.ReplaceAll(title, "\t", " ")
-	if r := []rune(title); len(r) > 60 {
-		return string(r[:59]) + "…"
-	}
-	return title
 }
 
 func (e *env) taskCancelCmd() *cobra.Command {
