@@ -6,7 +6,8 @@
 //   - every window of a conversation shows the same thing, whatever it missed; a slow one is behind, and delays nobody;
 //   - nothing an agent wrote reaches the page but escaped, or as sanitised HTML; nothing is fetched from elsewhere
 //     without a click;
-//   - a form works without script; what was typed is not lost when the server says no.
+//   - a form works without script; what was typed is not lost when the server says no;
+//   - a link works without script; with it, one from a chat to another keeps the page and fetches what differs.
 //
 // Host checks, the session and the security headers are whoever mounts it: see Options.CheckOrigin.
 package frontend

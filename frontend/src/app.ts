@@ -2,16 +2,16 @@
 // looks after what only a browser knows: scroll, drafts, clocks, the clipboard.
 import { live } from "./live";
 import { forms } from "./forms";
-import { composer } from "./composer";
-import { page } from "./page";
+import { composer, files } from "./composer";
+import { page, transcript } from "./page";
 import { panel } from "./panel";
 import { palette } from "./palette";
-import { chat } from "./chat";
+import { chat, talk } from "./chat";
 import { inbox } from "./inbox";
 import { lists } from "./lists";
 import { workflow } from "./workflow";
+import { visit } from "./visit";
 
-panel();
 page();
 inbox();
 lists();
@@ -20,4 +20,5 @@ forms();
 chat();
 composer();
 palette();
+visit(() => [panel, transcript, talk, files].forEach((begin) => begin()));
 live();

@@ -1,12 +1,17 @@
 // What a chat offers beside its live stream: completion, find, the queue, sorted tables, diagrams.
 import { all, byId, passing, say } from "./dom";
 import { Options } from "./options";
+import { until } from "./visit";
 import { t } from "./words";
 
-export function chat(): void {
+/** talk looks after the parts of the chat that is shown. */
+export function talk(): void {
 	complete();
 	find();
 	takes();
+}
+
+export function chat(): void {
 	document.addEventListener("click", sort);
 	document.addEventListener("submit", refill, true);
 	document.addEventListener("toggle", diagram, true);
@@ -96,7 +101,7 @@ function complete(): void {
 		box.setRangeText(b.dataset.insert!, box.selectionStart, box.selectionEnd, "end");
 		box.focus();
 		look();
-	});
+	}, { signal: until() });
 }
 
 /** takes says what the agent accepts, before a file is sent that it does not. */
@@ -129,6 +134,8 @@ function find(): void {
 	const bar = byId("find") as HTMLFormElement | null;
 	const field = byId("find-q") as HTMLInputElement | null;
 	if (!bar || !field) return;
+	mark("");
+	const left = until();
 	let hits: number[] = [];
 	let at = -1;
 	let timer = 0;
@@ -148,7 +155,7 @@ function find(): void {
 	const look = async (first: boolean) => {
 		const q = field.value.trim();
 		const r = await fetch(`/c/${bar.dataset.chat}/find?${new URLSearchParams({ q })}`, { headers: { "Parley-Live": "1" } });
-		if (!r.ok || q !== field.value.trim()) return;
+		if (!r.ok || left.aborted || q !== field.value.trim()) return;
 		hits = (await r.json() as { hits: number[] }).hits;
 		const here = hits.indexOf(Number(location.hash.slice(2)));
 		at = first && here >= 0 ? here : -1;

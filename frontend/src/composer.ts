@@ -1,5 +1,6 @@
 // Where the person writes: Enter sends, drafts survive, files come by picker, paste or drop.
 import { all, byId, say } from "./dom";
+import { until } from "./visit";
 import { t } from "./words";
 
 export function composer(): void {
@@ -19,7 +20,6 @@ export function composer(): void {
 	});
 	document.addEventListener("parley:sent", sent, true);
 	document.addEventListener("click", fill);
-	files();
 }
 
 /** drafts: what is typed in a form, by field, under the form's own key. */
@@ -73,7 +73,8 @@ function fill(e: MouseEvent): void {
 	save(text.form!);
 }
 
-function files(): void {
+/** files lets them come by picker, paste or drop. */
+export function files(): void {
 	const form = byId("composer") as HTMLFormElement | null;
 	const input = form?.querySelector<HTMLInputElement>('input[type="file"]');
 	if (!form || !input) return;
@@ -98,8 +99,9 @@ function files(): void {
 	});
 	form.addEventListener("paste", (e) => e.clipboardData?.files.length && add(e.clipboardData.files));
 	// A file dropped anywhere must never navigate the window away.
-	addEventListener("dragover", (e) => e.preventDefault());
-	addEventListener("drop", (e) => { e.preventDefault(); if (e.dataTransfer?.files.length) add(e.dataTransfer.files); });
+	const signal = until();
+	addEventListener("dragover", (e) => e.preventDefault(), { signal });
+	addEventListener("drop", (e) => { e.preventDefault(); if (e.dataTransfer?.files.length) add(e.dataTransfer.files); }, { signal });
 }
 
 /** picked lists the chosen files, each with a way out. */

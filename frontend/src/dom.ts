@@ -16,6 +16,11 @@ export function fragment(html: string): DocumentFragment {
 	return t.content;
 }
 
+/** page parses a whole page that the server drew. */
+export function page(html: string): Document {
+	return new DOMParser().parseFromString(policy.createHTML(html), "text/html");
+}
+
 export const byId = (id: string) => document.getElementById(id);
 
 export function all<T extends Element>(selector: string, root: ParentNode = document): T[] {

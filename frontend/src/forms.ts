@@ -1,6 +1,7 @@
 // Plain forms, sent without leaving the page. What they cause arrives over the socket, in every window.
 import { t } from "./words";
 import { focus, fragment, say } from "./dom";
+import { until } from "./visit";
 
 export function forms(): void {
 	document.addEventListener("submit", (e) => {
@@ -23,12 +24,14 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 	const data = new FormData(form, submitter);
 	const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data as unknown as Record<string, string>);
 	busy.ariaBusy = "true";
+	const left = until();
 	const action = submitter?.hasAttribute("formaction") ? (submitter as HTMLButtonElement).formAction : form.action;
 	fault(form, at, "");
 	try {
 		const r = await fetch(action, { method: "POST", body, headers: { "Parley-Live": "1" } });
 		if (r.status === 401) return location.reload();
 		if (r.ok) { form.dispatchEvent(new Event("parley:sent")); form.closest("dialog")?.close(); }
+		if (left.aborted) return; // whoever has gone elsewhere stays there
 		if (r.status === 201) return location.assign(r.headers.get("Location") ?? "/");
 		if (r.ok) return;
 		const html = await r.text();

@@ -15,7 +15,6 @@ export function lists(): void {
 		if ((e.target as HTMLElement).dataset.chosen !== undefined) none();
 	}, true);
 	document.addEventListener("toggle", opened, true);
-	addEventListener("popstate", () => location.reload());
 	mark();
 	show();
 }

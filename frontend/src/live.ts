@@ -9,9 +9,8 @@ interface Frame { room?: string; seq?: number; last?: number; reload?: boolean; 
 const waits = [200, 500, 1000, 2000, 4000, 8000];
 
 export function live(): void {
-	const d = document.body.dataset;
-	if (d.room === undefined) return;
-	const at = { conversation: d.conversation ?? "", last: Number(d.last), room: d.room, seq: Number(d.seq), bundle: "" };
+	if (document.body.dataset.room === undefined) return;
+	const at = { ...place(), bundle: "" };
 	const script = document.querySelector<HTMLScriptElement>("script[type=module]")!.src;
 	const style = document.querySelector<HTMLLinkElement>("link[rel=stylesheet]")!.href;
 	at.bundle = [script, style].map((a) => new URL(a).pathname).join(" ");
@@ -48,6 +47,7 @@ export function live(): void {
 		const ws = (socket = new WebSocket(location.origin.replace(/^http/, "ws") + "/ws"));
 		ws.onopen = () => ws.send(JSON.stringify({ ...at, ...board() }));
 		ws.onmessage = (e) => {
+			if (socket !== ws) return;
 			tries = 0;
 			show("on", t("Live"));
 			take(JSON.parse(e.data) as Frame);
@@ -62,12 +62,24 @@ export function live(): void {
 	}
 
 	addEventListener("beforeunload", () => (left = Date.now()));
-	document.addEventListener("parley:again", () => { const ws = socket; socket = undefined; ws?.close(); open(); });
+	const again = () => { const ws = socket; socket = undefined; ws?.close(); open(); };
+	document.addEventListener("parley:again", again);
+	document.addEventListener("parley:visited", () => {
+		Object.assign(at, place());
+		queue = [];
+		again();
+	});
 	addEventListener("online", open);
 	addEventListener("pageshow", (e) => e.persisted && open());
 	addEventListener("pagehide", () => { const ws = socket; socket = undefined; ws?.close(); });
 	document.addEventListener("visibilitychange", () => !document.hidden && open());
 	open();
+}
+
+/** place is where the page stands. */
+function place() {
+	const d = document.body.dataset;
+	return { conversation: d.conversation ?? "", last: Number(d.last), room: d.room ?? "", seq: Number(d.seq) };
 }
 
 let left = 0; // when the page was last about to be left: it is on its way to the next one, and must not be called back

@@ -1,6 +1,7 @@
 // What only the browser knows: scroll, clocks, clipboard, drawers and dialogs.
 import { t } from "./words";
 import { all, apply, byId, fragment, passing, say, type Op } from "./dom";
+import { until } from "./visit";
 
 /** scroller keeps the end in view while it is in view, and never otherwise. Places are counted from the end, up from 0. */
 export const scroller = {
@@ -39,8 +40,11 @@ export const scroller = {
 	},
 };
 
-export function page(): void {
+/** transcript looks after the scrolling of the chat that is shown. */
+export function transcript(): void {
 	const s = (scroller.el = byId("scroll"));
+	scroller.follows = false;
+	scroller.up = 0;
 	if (s && byId("open")) {
 		const target = location.hash.length > 1 ? byId(decodeURIComponent(location.hash.slice(1))) : null;
 		target?.scrollIntoView({ block: "center" });
@@ -61,6 +65,9 @@ export function page(): void {
 		grown.observe(byId("transcript")!);
 		byId("newer")!.addEventListener("click", () => scroller.jump());
 	}
+}
+
+export function page(): void {
 	document.addEventListener("click", clicked);
 	document.addEventListener("keydown", pressed);
 	document.addEventListener("focusin", left);
@@ -110,10 +117,14 @@ let fetching = false;
 async function earlier(): Promise<void> {
 	const link = document.querySelector<HTMLAnchorElement>("[data-earlier]");
 	if (!link || fetching) return;
+	const left = until();
 	fetching = true;
 	try {
-		const r = await fetch(link.href, { headers: { "Parley-Live": "1" } });
-		if (r.ok) apply((await r.json() as { ops: Op[] }).ops);
+		const r = await fetch(link.href, { headers: { "Parley-Live": "1" }, signal: left });
+		const ops = r.ok ? (await r.json() as { ops: Op[] }).ops : [];
+		if (!left.aborted) apply(ops);
+	} catch (e) {
+		if (!left.aborted) throw e;
 	} finally {
 		fetching = false;
 	}

@@ -62,7 +62,7 @@ function next(by: number): void {
 	const links = all<HTMLAnchorElement>('#chats a[href^="/c/"]');
 	const at = links.findIndex((a) => a.getAttribute("aria-current") === "page");
 	const to = links[at < 0 ? 0 : at + by];
-	if (to) location.assign(to.href);
+	to?.click();
 }
 
 /** mac names the keys as that keyboard does. */

@@ -1,6 +1,7 @@
 // The run beside its chat. Where there is no room beside it, it is a sheet over the chat: closed until somebody asks for
 // it, and closed again by whatever it covers.
 import { byId } from "./dom";
+import { until } from "./visit";
 
 const over = matchMedia("(max-width:1180px)"); // as in run.css
 const here = "#run-panel";
@@ -10,11 +11,12 @@ export function panel(): void {
 	if (asked) history.replaceState(null, "", location.pathname + location.search);
 	const p = byId("run-panel");
 	if (!p) return;
-	document.addEventListener("click", (e) => clicked(e, p));
+	const signal = until();
+	document.addEventListener("click", (e) => clicked(e, p), { signal });
 	document.addEventListener("focusin", (e) => {
 		if (open(p) && !p.contains(e.target as Node)) show(p, false);
-	});
-	over.addEventListener("change", () => tell(p));
+	}, { signal });
+	over.addEventListener("change", () => tell(p), { signal });
 	asked && over.matches ? show(p, true) : tell(p);
 }
 
