@@ -306,27 +306,6 @@ func planRetries(w *world) {
 		w.Error(s)
 	}
 
-	// What failed for good says so to whoever called, and is not tried again there either.
-	run = w.launch("\n  - {id: a, agent: other, message: \"${{ int('x') }}\"}\n")
-	w.reaches(run.ID, a2a.TaskStateFailed)
-	var last *a2a.StatusUpdate
-	for _, e := range w.events(run.ID) {
-		if e.Kind == orchestrator.EventStatus {
-			ev, err := a2a.UnmarshalEvent(e.JSON)
-			w.must(err)
-			last = ev.(*a2a.StatusUpdate)
-		}
-	}
-	caller := w.add("caller", func(x *Turn) {
-		m := *last.Status.Message
-		x.Stands(a2a.TaskStatus{State: a2a.TaskStateFailed, Message: &m})
-	})
-	run = w.launch("\n  - {id: a, agent: caller, message: go, retry: {attempts: 3, backoff: 10ms}}\n")
-	w.reaches(run.ID, a2a.TaskStateFailed)
-	if n := len(caller.Sent()); n != 1 {
-		w.Errorf("what failed for good was tried %d times", n)
-	}
-
 	// An agent that says that it failed inside is as one whose task failed; what may have arrived is not sent again.
 	for kind, attempts := range map[string]int{"agent-error": 3, "gateway": 1} {
 		bad.Down(&orchestrator.Fault{Kind: kind, Where: orchestrator.WhereAgent, What: "It broke.", Retry: true, MayHaveRun: true})

@@ -2,7 +2,6 @@ package steps
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -102,34 +101,13 @@ func FaultOf(err error) *orchestrator.Fault {
 	return f
 }
 
-// retryKey is the metadata member, of the message with which a task fails, that says whether it may be worth another try.
-const retryKey = "urn:parley:retry"
-
-// Futile is the metadata of the message with which a task fails for that reason: it says when it would fail again, so that
-// agents that call one another, in a circle even, do not each try anew what the last of them refuses. Otherwise none.
-func Futile(f *orchestrator.Fault) a2a.Metadata {
-	if f.Retry {
-		return nil
-	}
-	return a2a.Metadata(`{"` + retryKey + `":false}`)
-}
-
-// futile reports whether metadata says so.
-func futile(m a2a.Metadata) bool {
-	var v struct {
-		Retry *bool `json:"urn:parley:retry"`
-	}
-	return len(m) > 0 && json.Unmarshal(m, &v) == nil && v.Retry != nil && !*v.Retry
-}
-
 // AgentFailed is the fault of a task that its agent ended as failed or rejected.
 func AgentFailed(s a2a.TaskStatus) *orchestrator.Fault {
-	said, again := "", true
+	said := ""
 	if s.Message != nil {
 		said = strings.TrimSpace(a2a.Text(s.Message.Parts))
-		again = !futile(s.Message.Metadata)
 	}
-	f := &orchestrator.Fault{Kind: "agent-failed", Where: orchestrator.WhereAgent, What: said, Retry: again}
+	f := &orchestrator.Fault{Kind: "agent-failed", Where: orchestrator.WhereAgent, What: said, Retry: true}
 	if s.State == a2a.TaskStateRejected {
 		f.Kind, f.Retry = "agent-declined", false
 	}

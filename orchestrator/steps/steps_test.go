@@ -363,14 +363,6 @@ func TestFaultOf(t *testing.T) {
 	if f := steps.AgentFailed(s); f.What != "Out of paper." || !f.Retry || f.Kind != "agent-failed" {
 		t.Errorf("%+v", f)
 	}
-	s.Message.Metadata = steps.Futile(&orchestrator.Fault{Retry: true})
-	if f := steps.AgentFailed(s); !f.Retry {
-		t.Errorf("another try may help, it says: %+v", f)
-	}
-	s.Message.Metadata = steps.Futile(&orchestrator.Fault{})
-	if f := steps.AgentFailed(s); f.Retry {
-		t.Errorf("another try is futile, it says: %+v", f)
-	}
 	if f := steps.AgentFailed(a2a.TaskStatus{State: a2a.TaskStateRejected}); f.What == "" || f.Retry || f.Kind != "agent-declined" {
 		t.Errorf("%+v", f)
 	}
