@@ -4,6 +4,12 @@ go 1.26.0
 
 toolchain go1.26.10
 
+// What npm and Maven put there, for interop, is none of ours, and may be on its way.
+ignore (
+	./interop/java03/target
+	node_modules
+)
+
 require (
 	code.dny.dev/ssrf v0.3.0
 	filippo.io/age v1.3.2

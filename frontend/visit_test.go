@@ -59,10 +59,29 @@ func TestE2EVisit(t *testing.T) {
 	a.until(shows("c2"))
 	a.until(`document.querySelector("#open h1")?.textContent === "Of the second"`)
 
+	// A click on the chat that is open is no further step back.
+	js[any](a, "history.back()")
+	a.until(shows("c1"))
+	entries := js[float64](a, "history.length")
+	a.do(chromedp.Click(chromedp.CSS(`#chats a[href="/c/c1"]`)))
+	a.until(shows("c1") + ` && document.querySelector("#main").ariaBusy === null`)
+	if n := js[float64](a, "history.length"); n != entries {
+		t.Errorf("%v entries of history instead of %v", n, entries)
+	}
+	js[any](a, "history.forward()")
+	a.until(shows("c2"))
+
 	// The keys that go from chat to chat, and a page of another kind.
 	js[any](a, `document.body.dispatchEvent(new KeyboardEvent("keydown", {bubbles: true, altKey: true, key:
 		document.querySelector("#chats a[href^='/c/']").hasAttribute("aria-current") ? "ArrowDown" : "ArrowUp"}))`)
 	a.until(shows("c1"))
+
+	// A dialog belongs to the chat it was opened over.
+	a.do(ctrl("k"))
+	a.until(`document.querySelector("#palette").open`)
+	js[any](a, "history.back()")
+	a.until(shows("c2") + ` && !document.querySelector("#palette").open && document.activeElement.id === "say"`)
+
 	a.do(chromedp.Click(chromedp.CSS(`a[href="/settings"]`)))
 	a.until(`!window.same && location.pathname === "/settings" && document.querySelector("#live").dataset.state === "on"`)
 	a.quiet()

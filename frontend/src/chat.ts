@@ -1,5 +1,6 @@
 // What a chat offers beside its live stream: completion, find, the queue, sorted tables, diagrams.
 import { all, byId, passing, say } from "./dom";
+import { save } from "./composer";
 import { Options } from "./options";
 import { until } from "./visit";
 import { t } from "./words";
@@ -155,8 +156,10 @@ function find(): void {
 	const look = async (first: boolean) => {
 		const q = field.value.trim();
 		const r = await fetch(`/c/${bar.dataset.chat}/find?${new URLSearchParams({ q })}`, { headers: { "Parley-Live": "1" } });
-		if (!r.ok || left.aborted || q !== field.value.trim()) return;
-		hits = (await r.json() as { hits: number[] }).hits;
+		if (!r.ok || q !== field.value.trim()) return;
+		const found = (await r.json() as { hits: number[] }).hits;
+		if (left.aborted) return;
+		hits = found;
 		const here = hits.indexOf(Number(location.hash.slice(2)));
 		at = first && here >= 0 ? here : -1;
 		mark(q);
@@ -210,6 +213,7 @@ function refill(e: SubmitEvent): void {
 	if (text === undefined || !box) return;
 	(e.target as HTMLFormElement).addEventListener("parley:sent", () => {
 		box.value = box.value ? `${text}\n${box.value}` : text;
+		save(box.form!); // also when somebody has gone to another chat meanwhile
 		box.focus();
 		box.dispatchEvent(new Event("input", { bubbles: true }));
 	}, { once: true });

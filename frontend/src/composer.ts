@@ -28,7 +28,7 @@ function fields(form: HTMLFormElement): (HTMLInputElement | HTMLTextAreaElement)
 		.filter((f) => f instanceof HTMLTextAreaElement || /^(text|number|date|datetime-local|email|url)$/.test(f.type));
 }
 
-function save(form: HTMLFormElement): void {
+export function save(form: HTMLFormElement): void {
 	const typed = fields(form).filter((f) => f.value !== f.defaultValue).map((f) => [f.name, f.value]);
 	if (typed.length) localStorage.setItem(form.dataset.draft!, JSON.stringify(typed));
 	else localStorage.removeItem(form.dataset.draft!);

@@ -104,6 +104,18 @@ function keyOf(el: HTMLElement): string {
 	return form?.getAttribute("action") ? `form[action="${CSS.escape(form.getAttribute("action")!)}"] button` : "";
 }
 
+/** toast shows what belongs to nothing else on the page, for a while. */
+export function toast(what: Node): void {
+	byId("toast")?.remove();
+	const box = document.createElement("div");
+	box.className = "toast pop";
+	box.id = "toast";
+	box.append(what);
+	document.body.append(box);
+	say(box.textContent);
+	passing(box);
+}
+
 /** passing takes a toast away when it has been read. */
 export function passing(toast: HTMLElement): void {
 	setTimeout(() => toast.remove(), 10_000);

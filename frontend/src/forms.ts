@@ -1,6 +1,6 @@
 // Plain forms, sent without leaving the page. What they cause arrives over the socket, in every window.
 import { t } from "./words";
-import { focus, fragment, say } from "./dom";
+import { focus, fragment, say, toast } from "./dom";
 import { until } from "./visit";
 
 export function forms(): void {
@@ -31,7 +31,11 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 		const r = await fetch(action, { method: "POST", body, headers: { "Parley-Live": "1" } });
 		if (r.status === 401) return location.reload();
 		if (r.ok) { form.dispatchEvent(new Event("parley:sent")); form.closest("dialog")?.close(); }
-		if (left.aborted) return; // whoever has gone elsewhere stays there
+		if (left.aborted) { // whoever has gone to another chat stays there
+			if (!r.ok) toast(fragment(await r.text()));
+			else if (!form.isConnected && form.dataset.draft) localStorage.removeItem(form.dataset.draft);
+			return;
+		}
 		if (r.status === 201) return location.assign(r.headers.get("Location") ?? "/");
 		if (r.ok) return;
 		const html = await r.text();
@@ -44,7 +48,8 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
 		}
 		fault(form, at, html);
 	} catch {
-		fault(form, at, "", t("Parley did not answer. What you wrote is still here; send it again when the connection is back."));
+		const words = t("Parley did not answer. What you wrote is still here; send it again when the connection is back.");
+		left.aborted ? toast(new Text(words)) : fault(form, at, "", words);
 	} finally {
 		busy.ariaBusy = null;
 	}

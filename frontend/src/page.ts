@@ -1,6 +1,6 @@
 // What only the browser knows: scroll, clocks, clipboard, drawers and dialogs.
 import { t } from "./words";
-import { all, apply, byId, fragment, passing, say, type Op } from "./dom";
+import { all, apply, byId, fragment, passing, say, toast, type Op } from "./dom";
 import { until } from "./visit";
 
 /** scroller keeps the end in view while it is in view, and never otherwise. Places are counted from the end, up from 0. */
@@ -168,19 +168,13 @@ function tell(path: string, fields: Record<string, string>): void {
 async function download(url: string): Promise<void> {
 	const r = await fetch("/download", { method: "POST", body: new URLSearchParams({ url }), headers: { "Parley-Live": "1" } });
 	if (r.status === 204) return;
-	const html = await r.text();
+	const said = fragment(await r.text());
+	if (!r.ok) return toast(said); // what went wrong, as it is drawn everywhere
 	byId("toast")?.remove();
-	let toast = fragment(html).firstElementChild as HTMLElement;
-	if (!r.ok) { // what went wrong, as it is drawn everywhere
-		const fault = toast;
-		toast = document.createElement("div");
-		toast.className = "toast pop";
-		toast.id = "toast";
-		toast.append(fault);
-	}
-	document.body.append(toast);
-	say(toast.textContent);
-	passing(toast);
+	const saved = said.firstElementChild as HTMLElement;
+	document.body.append(saved);
+	say(saved.textContent);
+	passing(saved);
 }
 
 /** titled names the page, and the window where it is our own; before it goes how many asks wait. */
