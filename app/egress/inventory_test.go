@@ -108,6 +108,9 @@ func uses(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone while we looked
+		}
 		if err != nil {
 			return err
 		}
