@@ -11,7 +11,7 @@ LDFLAGS := -s -w
 
 DATA      ?= .cache/demo
 CYCLES    ?= 200
-FUZZTIME  ?= 30s
+FUZZTIME  ?= 60s
 MESSAGES  ?= 1000000
 BENCHTIME ?= 1s
 # go test, which names what failed once more where a long log ends.
@@ -120,7 +120,7 @@ gen: ## write the generated files: templ, and what esbuild makes of frontend/src
 	@go tool templ generate -log-level error
 	@go run -C build/assets .
 
-fuzz: ## fuzz every target for FUZZTIME (30s) each
+fuzz: ## fuzz every target for FUZZTIME (60s) each
 	@build/fuzz.sh $(FUZZTIME)
 
 fmt: tools ## say which files gofumpt would change
