@@ -25,9 +25,10 @@ export function visit(begin: () => void): void {
 		void go(a.href, begin, false);
 	});
 	addEventListener("popstate", () => {
-		if (!isChat(location.pathname) || !isChat(shown.split("?")[0])) location.reload();
-		else if (address() !== shown) void go(location.href, begin, true);
-		else wait(); // back before the other one was there
+		const chats = isChat(location.pathname) && isChat(shown.split("?")[0]);
+		if (chats && address() !== shown) void go(location.href, begin, true);
+		else if (chats && byId("main")!.ariaBusy) wait(); // back before the other one was there
+		else location.reload();
 	});
 }
 
