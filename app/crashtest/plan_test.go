@@ -76,7 +76,8 @@ func newPeer(seed uint64) *peer {
 		})
 	})
 	mux.HandleFunc("POST /", p.serve)
-	p.Server = httptest.NewServer(mux)
+	p.Server = httptest.NewUnstartedServer(mux) // somebody may be looking for whoever had its port before
+	p.Start()
 	return p
 }
 
