@@ -30,6 +30,7 @@ type change struct {
 	within  bool                       // it is stored with that of another run, which has the conversation's turn
 	sealed  bool                       // the batch is complete
 	left    bool                       // the batch has what the ended run leaves in the transcript
+	echoes  bool                       // what the plan says at its end is what a call of it left in the transcript
 	decided bool                       // the step and the conversation stand differently
 }
 

@@ -3,9 +3,11 @@ package local_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"parley/a2a"
 	"parley/orchestrator"
@@ -100,6 +102,62 @@ func writeBehindFailure(t *testing.T) {
 	if text != "one" {
 		t.Errorf("the run holds %q", text)
 	}
+}
+
+// A run that is to be taken up later, because something of it could not be stored, may have ended until then: nothing
+// follows its end, in its log or in the transcript.
+func TestEndedBeforeItIsTakenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowDisk{MemoryStore: orchestratortest.NewMemoryStore(), queued: make(chan struct{}), release: make(chan struct{})}
+		more := make(chan struct{})
+		agents := orchestratortest.NewAgents()
+		_, row := agents.Add("agent-1", func(x *orchestratortest.Turn) {
+			x.Status(a2a.TaskStateWorking)
+			<-more
+			x.Write("text", "one")
+			<-x.Canceled()
+			x.Status(a2a.TaskStateCanceled)
+		})
+		if err := store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{row}}); err != nil {
+			t.Fatal(err)
+		}
+		d := local.New(store, agents, nil)
+		defer agents.Wait()
+		defer d.Close(context.Background())
+		run := say(t, d, "hi")
+		waitFor(t, func() bool { return state(t, store, run.ID) == a2a.TaskStateWorking })
+		store.broken.Store(true)
+		close(more)
+		<-store.queued
+		store.release <- struct{}{}
+		store.broken.Store(false)
+		synctest.Wait()
+		if err := d.Stop(t.Context(), run.ID); err != nil {
+			t.Fatal(err)
+		}
+		said := func() (kinds []orchestrator.EventKind, items int) {
+			for events, err := range store.ReadRun(t.Context(), run.ID, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range events {
+					kinds = append(kinds, e.Kind)
+				}
+			}
+			all, err := store.Items(t.Context(), run.ConversationID, 0, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kinds, len(all)
+		}
+		waitFor(t, func() bool { return state(t, store, run.ID).Terminal() })
+		kinds, items := said()
+		time.Sleep(time.Minute)
+		if now, more := said(); !slices.Equal(now, kinds) || more != items {
+			t.Errorf("after the end: %v with %d items, then %v with %d", kinds, items, now, more)
+		}
+	})
 }
 
 // A run that cannot be read keeps no other from being taken up, nor its conversation from being erased.

@@ -54,6 +54,16 @@ func (c *change) gives(ctx context.Context) ([]a2a.Part, error) {
 		if strings.TrimSpace(fin.Text) == "" {
 			return nil, nil
 		}
+		for i := range f.Graph.Nodes {
+			if f.Graph.Nodes[i].Kind != engine.NodeCall {
+				continue
+			}
+			res, err := r.result(ctx, f.Graph.Nodes[i].ID)
+			if err != nil {
+				return nil, err
+			}
+			c.echoes = c.echoes || same(res.Text, fin.Text)
+		}
 		return []a2a.Part{a2a.TextPart(fin.Text)}, nil
 	}
 	if len(f.plan.Outputs) > 0 {
@@ -69,11 +79,15 @@ func (c *change) gives(ctx context.Context) ([]a2a.Part, error) {
 			ID: outputsID, Name: "Outputs", Parts: []a2a.Part{{Kind: a2a.PartData, Data: mustJSON(outputs)}},
 		}})
 		if text := outputText(f.plan.Outputs, outputs); text != "" {
+			for _, res := range env.Steps {
+				c.echoes = c.echoes || same(res.Text, text)
+			}
 			return []a2a.Part{a2a.TextPart(text)}, nil
 		}
 		return nil, nil
 	}
 	// What a plan gives that does not say so is what its last steps gave.
+	c.echoes = true
 	var texts []string
 	for i := range f.Graph.Nodes {
 		n := &f.Graph.Nodes[i]
@@ -142,31 +156,30 @@ func outputText(names []workflow.Named, outputs map[string]json.RawMessage) stri
 // of them said, and how it ended, where that is not plain success.
 func (c *change) flowItems() {
 	r := c.r
+	said := ""
+	if m := r.fold.Status.Message; m != nil {
+		said = m.ID
+	}
 	took := c.at.Sub(r.row.Created)
 	for _, it := range steps.Items(orchestrator.OwnAgent, r.fold, r.state.Fault, took) {
 		var end orchestrator.EndData
 		var made orchestrator.ArtifactData
-		switch {
-		case it.Kind == orchestrator.ItemAgent && (len(r.flow.plan.Outputs) == 0 && len(r.flow.decisions) == 0 || r.flow.saidBy(it.Text)):
+		if it.Kind == orchestrator.ItemArtifact && json.Unmarshal(it.Data, &made) != nil {
 			continue
-		case it.Kind == orchestrator.ItemArtifact && json.Unmarshal(it.Data, &made) == nil && made.ArtifactID == outputsID:
+		}
+		switch words := it.Kind == orchestrator.ItemAgent || it.Kind == orchestrator.ItemArtifact && made.ArtifactID == said; {
+		case words && c.echoes:
+			continue
+		case made.ArtifactID == outputsID:
 			continue // it is said in words
 		case it.Kind == orchestrator.ItemEnd && json.Unmarshal(it.Data, &end) == nil && end.State == string(a2a.TaskStateCompleted):
 			continue
-		case r.parent != "" && it.Kind != orchestrator.ItemEnd:
-			continue // the plan it is within says what it gives
+		case r.parent != "" && it.Kind != orchestrator.ItemEnd && !words:
+			continue // the plan it is within gives it
 		}
 		c.item(it)
 	}
 }
 
-// saidBy reports whether a text is what one of the results says.
-func (f *flow) saidBy(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, res := range f.results {
-		if strings.TrimSpace(res.Text) == text {
-			return true
-		}
-	}
-	return false
-}
+// same reports whether two texts say the same.
+func same(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }

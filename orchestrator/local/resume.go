@@ -174,7 +174,7 @@ func (d *Driver) claimUnread(id string) *run {
 	return r
 }
 
-// resume takes up one run; note, when there is one, is logged with it.
+// resume takes up one run; note, when there is one, is logged with it, unless it has ended meanwhile: then nothing follows.
 func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault) error {
 	r, err := d.open(ctx, id)
 	if err != nil {
@@ -184,7 +184,7 @@ func (d *Driver) resume(ctx context.Context, id string, note *orchestrator.Fault
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.change()
-	if note != nil {
+	if note != nil && !r.state.Ended {
 		c.log(&engine.Faulted{Class: engine.Noted, Fault: note})
 	}
 	return r.proceed(ctx, c)
