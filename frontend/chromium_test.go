@@ -121,10 +121,17 @@ func (w *world) tab(parent context.Context) *tab {
 	return b
 }
 
+// do acts. What was drawn anew between being found and being touched is looked for again.
 func (b *tab) do(as ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, as...); err != nil {
-		b.t.Fatal(err)
+	for _, a := range as {
+		eventually(b.t, func() error {
+			err := chromedp.Do(b.ctx, a)
+			if err != nil && !strings.Contains(err.Error(), "Could not find node") {
+				b.t.Fatal(err)
+			}
+			return err
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"parley/orchestrator"
@@ -84,5 +85,46 @@ func TestE2EVisit(t *testing.T) {
 
 	a.do(chromedp.Click(chromedp.CSS(`a[href="/settings"]`)))
 	a.until(`!window.same && location.pathname === "/settings" && document.querySelector("#live").dataset.state === "on"`)
+	a.quiet()
+}
+
+// What is pressed is there until it is let go, whatever happens meanwhile; then what happened is shown.
+func TestE2EPressed(t *testing.T) {
+	t.Parallel()
+	w := guarded(t)
+	w.chatWith("c1", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "The first chat"})
+	w.chatWith("c2", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "The second chat"})
+	a := w.tab(browser(t))
+	b := w.tab(a.ctx)
+	a.opens(w.srv.URL + "/c/c1")
+	b.opens(w.srv.URL + "/c/c1")
+	const link = `document.querySelector("#chats a[href='/c/c2']")`
+	js[bool](a, "window.same = true")
+	painted := func(b *tab) { // what came before is drawn
+		t.Helper()
+		for range 3 {
+			js[bool](b, `window.drawn = false, requestAnimationFrame(() => requestAnimationFrame(() => window.drawn = true)), true`)
+			b.until("window.drawn")
+		}
+	}
+	painted(a)
+	at := js[[]float64](a, `{ const r = `+link+`.getBoundingClientRect(); window.pressed = `+link+`; [r.x + r.width / 2, r.y + r.height / 2] }`)
+	mouse := func(what input.DispatchMouseEventType) {
+		t.Helper()
+		_, err := chromedp.Call(a.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: what, X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed)
+	w.chatWith("c3", &orchestrator.Item{Kind: orchestrator.ItemUser, Text: "The third chat"})
+	w.st.hint(orchestrator.Change{ConversationID: "c3"})
+	b.until(`document.querySelector("#chats a[href='/c/c3']")`) // so the other window was told too
+	painted(a)
+	if !js[bool](a, "window.pressed.isConnected") {
+		t.Error("what is pressed was drawn anew")
+	}
+	mouse(input.DispatchMouseEventTypeMouseReleased)
+	a.until(`window.same && location.pathname === "/c/c2" && document.querySelector("#chats a[href='/c/c3']")`)
 	a.quiet()
 }

@@ -16,11 +16,16 @@ export function live(): void {
 	at.bundle = [script, style].map((a) => new URL(a).pathname).join(" ");
 	let queue: Frame[] = [];
 	let drawing = false;
+	let held = 0; // until when nothing is drawn
 	let tries = 0;
 	let socket: WebSocket | undefined;
 	let timer = 0;
 
 	function draw(): void {
+		if (performance.now() < held) { // what is being pressed must be there to be clicked
+			setTimeout(draw, 20);
+			return;
+		}
 		drawing = false;
 		const frames = queue;
 		queue = [];
@@ -61,6 +66,8 @@ export function live(): void {
 		};
 	}
 
+	document.addEventListener("pointerdown", (e) => (e.target as Element).closest("a, button, summary, label, input, select") && (held = performance.now() + 1000));
+	for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => (held = 0)));
 	addEventListener("beforeunload", () => (left = Date.now()));
 	const again = () => { const ws = socket; socket = undefined; ws?.close(); open(); };
 	document.addEventListener("parley:again", again);
