@@ -68,9 +68,9 @@ type PlanNode struct {
 	AgentID  string          `json:"agentId,omitempty"` // as far as it is known before a call is made
 	Use      string          `json:"use,omitempty"`     // the workflow it runs
 	State    string          `json:"state"`             // waiting, ready, approving, running, done, failed, skipped, canceled: as engine.NodeState
-	Round    int             `json:"round,omitempty"`
-	AskID    string          `json:"askId,omitempty"` // the open question that it waits for
-	Text     string          `json:"text,omitempty"`  // what came of it
+	Round    int             `json:"round,omitempty"`   // from 1: the last that began
+	AskID    string          `json:"askId,omitempty"`   // the open question that it waits for
+	Text     string          `json:"text,omitempty"`    // what came of it
 	Data     json.RawMessage `json:"data,omitempty"`
 	Fault    *Fault          `json:"fault,omitempty"`
 	Began    time.Time       `json:"began,omitzero"`

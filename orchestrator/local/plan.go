@@ -157,6 +157,7 @@ type planView struct {
 	asked map[string]string  // node by ask
 	calls map[string]call    // where a call stands in the plan
 	open  map[string]bool    // calls that go on
+	loops map[string]bool    // nodes whose loop was over before the round that the reducer had come to
 }
 
 type call struct{ node, n int }
@@ -176,7 +177,7 @@ func (d *Driver) view(ctx context.Context, id string) (*planView, error) {
 	}
 	flow.Rules = s.Rules
 	return &planView{
-		d: d, row: row, flow: flow, asked: map[string]string{}, calls: map[string]call{}, open: map[string]bool{},
+		d: d, row: row, flow: flow, asked: map[string]string{}, calls: map[string]call{}, open: map[string]bool{}, loops: map[string]bool{},
 		p: orchestrator.Plan{RunID: row.ID, ConversationID: row.ConversationID, State: a2a.TaskStateSubmitted, Began: row.Created},
 	}, nil
 }
@@ -232,6 +233,10 @@ func (v *planView) event(e *orchestrator.Event) error {
 		})
 		if b.Agent != "" && b.Item != engine.UndoItem {
 			n.AgentID = b.Agent
+		}
+	case *engine.Resolved:
+		if _, st := v.flow.Node(b.Node); b.Skip && b.Round > 1 && st != nil && st.State == engine.NodeDone {
+			v.loops[b.Node] = true
 		}
 	case *engine.Over:
 		v.over(b, at)
@@ -353,6 +358,9 @@ func (v *planView) plan(ctx context.Context) (*orchestrator.Plan, error) {
 	for i := range p.Nodes {
 		n, st := &p.Nodes[i], &v.flow.Nodes[i]
 		n.State, n.Round, n.Fault = stateOf(st.State), st.Round, st.Fault
+		if v.loops[n.ID] { // that one never ran
+			n.Round--
+		}
 		if p.Ended.IsZero() {
 			n.CanStop, n.CanRetry = v.flow.Stoppable(st), v.flow.Retryable(st)
 		} else {

@@ -17,6 +17,7 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"Sequence", planSequence},
 		{"Parallel", planParallel},
 		{"ForEach", planForEach},
+		{"Loops", planLoops},
 		{"BadLaunch", planBadLaunch},
 		{"Fails", planFails},
 		{"RetriesAndFallback", planRetries},
@@ -210,6 +211,36 @@ func planForEach(w *world) {
 	}
 	if got := w.step(run.ID, "each"); len(got.Calls) != 5 {
 		w.Errorf("%+v", got)
+	}
+}
+
+// People are told of the rounds that began, and of no other: also where a loop ends because its condition does not hold.
+func planLoops(w *world) {
+	agent := w.add("worker", echoes(""))
+	for _, c := range []struct {
+		loop   string
+		rounds int
+	}{
+		{`{max: 3, while: "len(steps.a.text) < 1"}`, 1},
+		{`{max: 3, while: "len(steps.a.text) < 2"}`, 2},
+		{`{max: 3, while: "len(steps.a.text) < 3"}`, 3},
+		{`{max: 3, while: "len(steps.a.text) < 4"}`, 3},
+		{`{max: 2}`, 2},
+	} {
+		before := len(agent.Sent())
+		run := w.launch("\n  - {id: a, agent: worker, message: \"${{ steps.a.text }}x\", loop: " + c.loop + "}\n")
+		w.reaches(run.ID, a2a.TaskStateCompleted)
+		if n := len(agent.Sent()) - before; n != c.rounds {
+			w.Fatalf("loop %s: %d messages, want %d", c.loop, n, c.rounds)
+		}
+		if n := w.step(run.ID, "a"); n.Round != c.rounds || n.State != "done" || len(n.Calls) != c.rounds {
+			w.Errorf("loop %s: it says round %d of %d: %+v", c.loop, n.Round, c.rounds, n)
+		}
+	}
+	run := w.launch("\n  - {id: a, if: \"false\", agent: worker, message: go, loop: {max: 3}}\n")
+	w.reaches(run.ID, a2a.TaskStateCompleted)
+	if n := w.step(run.ID, "a"); n.State != "skipped" || n.Round > 1 {
+		w.Errorf("%+v", n)
 	}
 }
 
