@@ -27,7 +27,8 @@ import (
 //	2: a step that is tried again has those tried again that were skipped because of it.
 //	3: a step that failed is not one of those that JoinAny and JoinQuorum count; a call of a plan whose agent does not stop
 //	   ends all the same.
-const Rules = 3
+//	4: what undoes a node is stopped once its time is over.
+const Rules = 4
 
 // Bounds of what a run does on its own account.
 const (

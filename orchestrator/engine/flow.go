@@ -97,6 +97,7 @@ type FlowItem struct {
 	Fallback bool          `json:"fallback,omitempty"`
 	Result   a2a.TaskState `json:"result,omitempty"` // how its last run ended
 	Stops    int           `json:"stops,omitempty"`
+	Until    int64         `json:"until,omitempty"` // when what undoes a node is stopped, once begun
 }
 
 // PreviewState says how far a person has agreed to a plan.

@@ -88,7 +88,7 @@ func TestFlowAgainUnneeded(t *testing.T) {
 
 // Stored rules are restored as they are; those of another program are not understood.
 func TestRestoreRules(t *testing.T) {
-	for rules, ok := range map[string]bool{"0": false, "1": true, "2": true, "3": true, "4": false} {
+	for rules, ok := range map[string]bool{"0": false, "1": true, "2": true, "3": true, "4": true, "5": false} {
 		s, err := Restore([]byte(`{"rules":`+rules+`}`), Start{To: "a"})
 		if (err == nil) != ok || ok && string(s.Stored()) != `{"rules":`+rules+`}` {
 			t.Errorf("rules %s: %+v, %v", rules, s, err)

@@ -188,7 +188,7 @@ func (f *Flow) resolved(b *Resolved) {
 }
 
 func (f *Flow) begun(b *Begun) {
-	_, st := f.Node(b.Node)
+	n, st := f.Node(b.Node)
 	if st == nil || st.Round != b.Round {
 		return
 	}
@@ -204,6 +204,9 @@ func (f *Flow) begun(b *Begun) {
 		return
 	}
 	it.State, it.Run, it.After = ItemBegun, b.Run, 0
+	if it == st.Undo && f.Rules > 3 {
+		it.Until = b.At + n.undoTimeout()
+	}
 	f.Calls++
 }
 
@@ -266,7 +269,7 @@ func later(at, backoff int64, attempt int) int64 {
 
 // due lets go what waited for a time.
 func (f *Flow) due(at int64) {
-	if f.Graph.Timeout > 0 && at >= f.Began+f.Graph.Timeout {
+	if f.Closing == a2a.TaskStateUnspecified && f.Graph.Timeout > 0 && at >= f.Began+f.Graph.Timeout {
 		f.close(a2a.TaskStateFailed, &orchestrator.Fault{
 			Kind: "deadline", Where: orchestrator.WhereUs, What: "The time for the whole plan ran out.", Retry: true, Do: "Give it more time, or run it again.",
 		})
@@ -278,6 +281,10 @@ func (f *Flow) due(at int64) {
 			if it := &st.Items[j]; it.After > 0 && at >= it.After {
 				it.After = 0
 			}
+		}
+		if u := st.Undo; u != nil && u.State == ItemBegun && u.Until > 0 && at >= u.Until {
+			u.Until = 0
+			u.Stops++
 		}
 		if st.Deadline > 0 && at >= st.Deadline && !st.State.Settled() && !st.Stopping {
 			st.Deadline = 0

@@ -32,6 +32,9 @@ func (f *Flow) Next() []Command {
 	for i := range f.Nodes {
 		n, st := &f.Graph.Nodes[i], &f.Nodes[i]
 		cs = f.nextUndo(cs, n, st)
+		if u := st.Undo; u != nil && u.State == ItemBegun {
+			timer(u.Until)
+		}
 		if st.Wants {
 			cs = append(cs, &Open{Step: n.ID, Phase: st.phase(), Kind: askKind(n, st)})
 		}
@@ -83,7 +86,7 @@ func (f *Flow) nextUndo(cs []Command, n *Node, st *FlowNode) []Command {
 	case u == nil:
 	case u.State == ItemBegun:
 		cs = append(cs, &Watch{Node: n.ID, Round: st.Round, Item: UndoItem, Attempt: u.Attempt, Run: u.Run})
-		if f.Stops > 1 { // somebody does not want to wait for it
+		if f.Stops > 1 || u.Stops > 0 { // somebody does not want to wait for it, or its time is over
 			cs = append(cs, &Halt{Run: u.Run, N: u.Stops})
 		}
 	case u.State == ItemWaiting:

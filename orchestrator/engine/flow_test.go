@@ -22,10 +22,16 @@ type flowWorld struct {
 }
 
 func newFlowWorld(t interface{ Fatalf(string, ...any) }, g *Graph) *flowWorld {
+	return flowWorldOf(t, g, Rules)
+}
+
+// flowWorldOf is newFlowWorld for a run that began under other rules.
+func flowWorldOf(t interface{ Fatalf(string, ...any) }, g *Graph, rules int) *flowWorld {
 	if err := g.Check(); err != nil {
 		t.Fatalf("%v", err)
 	}
 	w := &flowWorld{f: NewFlow(), runs: map[string]bool{}}
+	w.f.Rules = rules
 	w.apply(&Planned{Graph: g, At: w.now})
 	return w
 }
@@ -296,6 +302,58 @@ func TestFlowStopUndoes(t *testing.T) {
 	}
 }
 
+// What undoes a step has the step's own time, or the default; then it is stopped, and what is left is undone.
+func TestFlowUndoDeadline(t *testing.T) {
+	t.Parallel()
+	const began = 7
+	begin := func(rules int, timeout int64) *flowWorld {
+		a, b := call("a"), call("b", "a")
+		a.Undo, b.Undo, b.Timeout = true, true, timeout
+		w := flowWorldOf(t, &Graph{Nodes: []Node{a, b, call("c", "b")}, Timeout: began + 1}, rules)
+		w.settle()
+		w.end("a", 0, a2a.TaskStateCompleted)
+		w.end("b", 0, a2a.TaskStateCompleted)
+		w.apply(&Stopping{})
+		w.now = began
+		w.end("c", 0, a2a.TaskStateCanceled)
+		return w
+	}
+	for timeout, until := range map[int64]int64{0: began + UndoTimeout, 5000: began + 5000} {
+		w := begin(Rules, timeout)
+		halt := "halt/" + ChildID("r", "b", 1, UndoItem, 1) + "/1"
+		w.apply(&Due{At: until - 1})
+		timer, ok := w.find(fmt.Sprintf("timer/%d", until)).(*Timer)
+		if !ok || w.find(halt) != nil {
+			t.Fatalf("timeout %d: %v", timeout, w.ids())
+		}
+		w.do(timer)
+		if w.find(halt) == nil || w.find(timer.ID()) != nil {
+			t.Fatalf("timeout %d, at its end: %v", timeout, w.ids())
+		}
+		w.apply(&Due{At: until + 1})
+		if w.find(halt) == nil {
+			t.Errorf("it is stopped again: %v", w.ids())
+		}
+		w.end("b", UndoItem, a2a.TaskStateCanceled)
+		w.end("a", UndoItem, a2a.TaskStateCompleted)
+		if want := []string{"a/0/1", "b/0/1", "c/0/1", "b/-1/1", "a/-1/1"}; !slices.Equal(w.order, want) || !w.f.Ended || w.f.Closing != a2a.TaskStateCanceled {
+			t.Errorf("%v, %+v", w.order, w.f)
+		}
+	}
+	// One that is over in time is not stopped, and a run that began before has no such time.
+	w := begin(Rules, 5000)
+	w.end("b", UndoItem, a2a.TaskStateCompleted)
+	w.apply(&Due{At: began + 5000})
+	if w.find("halt/"+ChildID("r", "b", 1, UndoItem, 1)+"/1") != nil || len(w.order) != 5 {
+		t.Errorf("%v, %v", w.ids(), w.order)
+	}
+	w = begin(3, 5000)
+	w.apply(&Due{At: began + UndoTimeout})
+	if ids := w.ids(); !slices.Equal(ids, []string{"watch/" + ChildID("r", "b", 1, UndoItem, 1)}) {
+		t.Errorf("under rules 3: %v", ids)
+	}
+}
+
 func TestFlowDeadlinesAndBudget(t *testing.T) {
 	t.Parallel()
 	n := call("a")
@@ -377,110 +435,136 @@ func TestGraphCheck(t *testing.T) {
 // carried out, none after the end, every run that was begun ends, every ask is closed, and the whole ends within bounds.
 func TestFlowModel(t *testing.T) {
 	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) { flowModel(t, drawGraph(t), false) })
+}
+
+// So it is where much is done, and undone.
+func TestFlowModelUndoes(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := newFlowWorld(t, drawGraph(t))
-		did := map[string]bool{}
-		stops := 0
-		for step := 0; !w.f.Ended; step++ {
-			if step > 5000 {
-				t.Fatalf("it does not end: %v", w.ids())
-			}
-			cs := w.f.Next()
-			var can []Command // carried out, or come to their end
-			for _, c := range cs {
-				if _, halt := c.(*Halt); !halt && (!did[c.ID()] || isWatch(c)) {
-					can = append(can, c)
-				}
-			}
-			for _, a := range w.f.Asks {
-				can = append(can, &answer{a.ID})
-			}
-			if len(can) == 0 {
-				t.Fatalf("nothing more can happen, and it has not ended: %+v", w.f)
-			}
-			c := can[rapid.IntRange(0, len(can)-1).Draw(t, "which")]
-			switch c := c.(type) {
-			case *answer:
-				state := rapid.SampledFrom([]orchestrator.AskState{orchestrator.AskAnswered, orchestrator.AskAnswered, orchestrator.AskDeclined}).Draw(t, "answer")
-				w.apply(&Answered{Ask: c.ask, State: state})
-				w.apply(&Answered{Ask: c.ask, State: state})
-			case *Watch:
-				if w.runs[c.Run] {
-					t.Fatalf("%s is watched after its end", c.Run)
-				}
-				w.runs[c.Run] = true
-				over := &Over{
-					Run: c.Run, At: w.now, Final: rapid.Bool().Draw(t, "final"),
-					State: rapid.SampledFrom([]a2a.TaskState{a2a.TaskStateCompleted, a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled}).Draw(t, "state"),
-				}
-				w.apply(over)
-				w.apply(over)
-			case *Resolve:
-				did[c.ID()] = true
-				r := &Resolved{Node: c.Node, Round: c.Round, At: w.now}
-				switch rapid.IntRange(0, 5).Draw(t, "content") {
-				case 0:
-					r.Skip = true
-				case 1:
-					r.Fault = &orchestrator.Fault{Kind: "expression"}
-				default:
-					r.Items = make([]json.RawMessage, rapid.IntRange(0, 3).Draw(t, "items"))
-				}
-				w.apply(r)
-				w.apply(r)
-			case *Begin:
-				if run := ChildID("r", c.Node, c.Round, c.Item, c.Attempt); did[c.ID()] || w.has(run) {
-					t.Fatalf("%s is begun twice", c.ID())
-				}
-				did[c.ID()] = true
-				before := w.f.Calls
-				w.do(c)
-				if w.f.Calls == before {
-					delete(w.runs, ChildID("r", c.Node, c.Round, c.Item, c.Attempt)) // the budget did not allow it
-				}
-				w.apply(w.log[len(w.log)-1])
-			default:
-				if _, timer := c.(*Timer); !timer {
-					did[c.ID()] = true
-				}
-				w.do(c)
-			}
-			if stops < 2 && rapid.IntRange(0, 60).Draw(t, "stop") == 0 {
-				stops++
-				w.apply(&Stopping{})
-			}
-			w.late(t)
-			for _, a := range w.f.Asks {
-				if _, st := w.f.Node(a.Step); st.State != NodeApproving || w.f.Closing != a2a.TaskStateUnspecified {
-					t.Fatalf("ask %s is open, and its step is %q", a.ID, st.State)
-				}
-			}
-			for _, c := range w.f.Next() {
-				if did[c.ID()] && !isWatch(c) {
-					t.Fatalf("%s follows again", c.ID())
-				}
-			}
+		g := drawGraph(t)
+		g.Timeout, g.Budget = 0, Budget{}
+		for i := range g.Nodes {
+			g.Nodes[i].OnError, g.Nodes[i].Undo = OnErrorSkip, true
 		}
-		if len(w.f.Next()) != 0 || len(w.f.Asks) != 0 {
-			t.Fatalf("after the end: %v, %v", w.ids(), w.f.Asks)
-		}
-		for run, over := range w.runs {
-			if !over {
-				t.Fatalf("%s goes on after the end", run)
-			}
-		}
-		if w.f.Calls > w.f.Graph.maxCalls() || w.f.Calls != len(w.runs) {
-			t.Fatalf("%d calls counted, %d runs begun", w.f.Calls, len(w.runs))
-		}
-		again := NewFlow()
-		for _, b := range w.log {
-			again.Apply(b)
-		}
-		one, _ := json.Marshal(w.f)
-		if two, _ := json.Marshal(again); string(one) != string(two) {
-			t.Fatalf("folded again it is another:\n%s\n%s", one, two)
-		}
+		flowModel(t, g, true)
 	})
+}
+
+// flowModel carries a plan out as chance has it; undoes: somebody is likely to stop it once there is something to undo.
+func flowModel(t *rapid.T, g *Graph, undoes bool) {
+	rules := rapid.IntRange(1, Rules).Draw(t, "rules")
+	w := flowWorldOf(t, g, rules)
+	hangs := rules > 3 && rapid.Bool().Draw(t, "hangs") // an agent that is to undo something, until it is stopped
+	did := map[string]bool{}
+	stops := 0
+	for step := 0; !w.f.Ended; step++ {
+		if step > 5000 {
+			t.Fatalf("it does not end: %v", w.ids())
+		}
+		cs := w.f.Next()
+		var can []Command // carried out, or come to their end
+		for _, c := range cs {
+			if watch, ok := c.(*Watch); ok && hangs && watch.Item == UndoItem && !halted(cs, watch.Run) {
+				continue
+			}
+			if _, halt := c.(*Halt); !halt && (!did[c.ID()] || isWatch(c)) {
+				can = append(can, c)
+			}
+		}
+		for _, a := range w.f.Asks {
+			can = append(can, &answer{a.ID})
+		}
+		if len(can) == 0 {
+			t.Fatalf("nothing more can happen, and it has not ended: %+v", w.f)
+		}
+		c := can[rapid.IntRange(0, len(can)-1).Draw(t, "which")]
+		switch c := c.(type) {
+		case *answer:
+			state := rapid.SampledFrom([]orchestrator.AskState{orchestrator.AskAnswered, orchestrator.AskAnswered, orchestrator.AskDeclined}).Draw(t, "answer")
+			w.apply(&Answered{Ask: c.ask, State: state})
+			w.apply(&Answered{Ask: c.ask, State: state})
+		case *Watch:
+			if w.runs[c.Run] {
+				t.Fatalf("%s is watched after its end", c.Run)
+			}
+			w.runs[c.Run] = true
+			over := &Over{
+				Run: c.Run, At: w.now, Final: rapid.Bool().Draw(t, "final"),
+				State: rapid.SampledFrom([]a2a.TaskState{a2a.TaskStateCompleted, a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled}).Draw(t, "state"),
+			}
+			w.apply(over)
+			w.apply(over)
+		case *Resolve:
+			did[c.ID()] = true
+			r := &Resolved{Node: c.Node, Round: c.Round, At: w.now}
+			switch rapid.IntRange(0, 5).Draw(t, "content") {
+			case 0:
+				r.Skip = true
+			case 1:
+				r.Fault = &orchestrator.Fault{Kind: "expression"}
+			default:
+				r.Items = make([]json.RawMessage, rapid.IntRange(0, 3).Draw(t, "items"))
+			}
+			w.apply(r)
+			w.apply(r)
+		case *Begin:
+			if run := ChildID("r", c.Node, c.Round, c.Item, c.Attempt); did[c.ID()] || w.has(run) {
+				t.Fatalf("%s is begun twice", c.ID())
+			}
+			did[c.ID()] = true
+			before := w.f.Calls
+			w.do(c)
+			if w.f.Calls == before {
+				delete(w.runs, ChildID("r", c.Node, c.Round, c.Item, c.Attempt)) // the budget did not allow it
+			}
+			w.apply(w.log[len(w.log)-1])
+		default:
+			if _, timer := c.(*Timer); !timer {
+				did[c.ID()] = true
+			}
+			w.do(c)
+		}
+		seldom := 60
+		if undoes && stops == 0 && w.f.doneToUndo() {
+			seldom = 2
+		}
+		if stops < 2 && rapid.IntRange(0, seldom).Draw(t, "stop") == 0 {
+			stops++
+			w.apply(&Stopping{})
+		}
+		w.late(t)
+		for _, a := range w.f.Asks {
+			if _, st := w.f.Node(a.Step); st.State != NodeApproving || w.f.Closing != a2a.TaskStateUnspecified {
+				t.Fatalf("ask %s is open, and its step is %q", a.ID, st.State)
+			}
+		}
+		for _, c := range w.f.Next() {
+			if did[c.ID()] && !isWatch(c) {
+				t.Fatalf("%s follows again", c.ID())
+			}
+		}
+	}
+	if len(w.f.Next()) != 0 || len(w.f.Asks) != 0 {
+		t.Fatalf("after the end: %v, %v", w.ids(), w.f.Asks)
+	}
+	for run, over := range w.runs {
+		if !over {
+			t.Fatalf("%s goes on after the end", run)
+		}
+	}
+	if w.f.Calls > w.f.Graph.maxCalls() || w.f.Calls != len(w.runs) {
+		t.Fatalf("%d calls counted, %d runs begun", w.f.Calls, len(w.runs))
+	}
+	again := NewFlow()
+	again.Rules = rules
+	for _, b := range w.log {
+		again.Apply(b)
+	}
+	one, _ := json.Marshal(w.f)
+	if two, _ := json.Marshal(again); string(one) != string(two) {
+		t.Fatalf("folded again it is another:\n%s\n%s", one, two)
+	}
 }
 
 // late applies an event of before once more, which must change nothing. A second stop means something.
@@ -506,6 +590,24 @@ func (w *flowWorld) has(run string) bool {
 type answer struct{ ask string }
 
 func (a *answer) ID() string { return "answer/" + a.ask }
+
+// doneToUndo reports whether a node is done that can be undone.
+func (f *Flow) doneToUndo() bool {
+	for i := range f.Nodes {
+		if f.Nodes[i].State == NodeDone && f.Graph.Nodes[i].Undo {
+			return true
+		}
+	}
+	return false
+}
+
+// halted reports whether a run is to be stopped.
+func halted(cs []Command, run string) bool {
+	return slices.ContainsFunc(cs, func(c Command) bool {
+		h, ok := c.(*Halt)
+		return ok && h.Run == run
+	})
+}
 
 func isWatch(c Command) bool {
 	_, ok := c.(*Watch)

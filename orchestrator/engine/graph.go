@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ type Node struct {
 	Loop     int             `json:"loop,omitempty"`     // most rounds; 0 = one, and Spec does not say when to stop
 	Attempts int             `json:"attempts,omitempty"` // of an item; 0 = 1
 	Backoff  int64           `json:"backoffMs,omitempty"`
-	Timeout  int64           `json:"timeoutMs,omitempty"` // from its begin; 0 = none
+	Timeout  int64           `json:"timeoutMs,omitempty"` // from its begin; 0 = none. What undoes it has as long: UndoTimeout
 	OnError  OnError         `json:"onError,omitempty"`   // "" = fail
 	Undo     bool            `json:"undo,omitempty"`      // Spec says how to undo it, should the run be stopped
 	Spec     json.RawMessage `json:"spec,omitempty"`
@@ -87,6 +88,9 @@ const (
 	MaxDepth    = 5 // plans within plans
 	MaxPlanSize = 1 << 20
 )
+
+// UndoTimeout is how long, in milliseconds, what undoes a node may take where that has no Timeout of its own.
+const UndoTimeout = 60 * 60 * 1000
 
 // Check refuses a plan that could not be carried out: unknown, doubled or circular nodes, or more than the bounds.
 func (g *Graph) Check() error {
@@ -175,6 +179,9 @@ func (g *Graph) circle(at map[string]int) string {
 	}
 	return ""
 }
+
+// undoTimeout is how long what undoes the node may take.
+func (n *Node) undoTimeout() int64 { return cmp.Or(n.Timeout, UndoTimeout) }
 
 func (g *Graph) maxNodes() int { return bound(g.Budget.Nodes, MaxNodes) }
 func (g *Graph) maxCalls() int { return bound(g.Budget.Calls, MaxCalls) }

@@ -305,6 +305,11 @@ func (v *planView) over(b *engine.Over, at time.Time) {
 	n := &v.p.Nodes[where.node]
 	c := &n.Calls[where.n]
 	c.State, c.Ended, c.Fault, c.Artifacts, c.Usage, c.ChildTask = b.State, at, b.Fault, b.Artifacts, b.Usage, b.Task
+	if u := v.flow.Nodes[where.node].Undo; c.Item == engine.UndoItem && c.Fault == nil && b.State == a2a.TaskStateCanceled && u.Stops > 0 && v.flow.Stops < 2 {
+		c.Fault = &orchestrator.Fault{
+			Kind: "deadline", Where: orchestrator.WhereUs, What: "Undoing step " + n.ID + " took too long.", Do: "See whether the agent did it all the same.",
+		}
+	}
 	if c.Item == 0 {
 		n.Text, n.Data = b.Text, b.Data
 	}
