@@ -93,8 +93,9 @@ func socketPath(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 {
-		return "", fmt.Errorf("%s is not a private directory", private)
+	// Anybody may make it before we do, and whoever owns it could put a socket of his there, to be told what we are.
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ours(info) {
+		return "", fmt.Errorf("%s is not a private directory of ours: remove it, or choose a shorter path for the data directory", private)
 	}
 	return filepath.Join(private, "s"), nil
 }
