@@ -240,6 +240,10 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 	}
 	defer closeUnserved(&rpc)
 
+	proxies, err := guard.ParseProxies(a.cfg.Proxies)
+	if err != nil {
+		return nil, err // checked before
+	}
 	a.drain = guard.NewDrain()
 	a.ready = &Ready{A2A: scheme + "://" + in.Addr().String() + "/", Data: a.data, Language: a.language(ctx)}
 	if a.a2a, err = newA2APlane(a, a.publicBase(a.ready.A2A), a.grpcAddress(rpc)); err != nil {
@@ -272,12 +276,12 @@ func (a *App) Serve(ctx context.Context) (*Ready, error) {
 		return nil, fmt.Errorf("the webhooks of callers could not be taken up: %w", err)
 	}
 	a.listen(a.sessions.Protect(a.site.Handler()), ui, &guard.Options{
-		TLS: tlsConfig, Hosts: hostOf(a.cfg.PageURL), Bodies: map[string]int64{frontend.ImportPath: frontend.MaxImport},
+		TLS: tlsConfig, Hosts: hostOf(a.cfg.PageURL), Proxies: proxies, Bodies: map[string]int64{frontend.ImportPath: frontend.MaxImport},
 	})
-	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, NoPages: true, Refuse: refuseCall})
+	a.listen(a.a2a, in, &guard.Options{TLS: tlsConfig, Hosts: hosts, Proxies: proxies, NoPages: true, Refuse: refuseCall})
 	if rpc != nil {
 		a.ready.GRPC = rpc.Addr().String()
-		a.serveGRPC(rpc, tlsConfig, hosts)
+		a.serveGRPC(rpc, &guard.Options{TLS: tlsConfig, Hosts: hosts, Proxies: proxies})
 	}
 	ui, in, rpc = nil, nil, nil
 	a.ready.UI = a.link("")

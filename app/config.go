@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/a2aserver"
+	"parley/app/guard"
 	"parley/app/vault"
 	"parley/frontend"
 	"parley/orchestrator/local"
@@ -38,6 +39,7 @@ type Config struct {
 	OpenA2A    bool   // nobody on this machine needs a token for our own agent and the demo agents
 	LocalPush  bool   // webhooks of callers may be on this machine
 	PublicURL  string // under which A2A clients reach the A2A address from elsewhere
+	Proxies    string // in front of us: addresses and networks whose X-Forwarded-For is believed, see guard.Proxies
 	TLSCert    string // PEM files; both or none
 	TLSKey     string
 	Passphrase string        // locks stored credentials where the system has no keychain; "" = then they are not stored
@@ -154,6 +156,12 @@ func (c *Config) check() error {
 	}
 	if c.PageURL != "" && !origin(c.PageURL) {
 		return fmt.Errorf("--ui-url %s is no origin: want https://host", c.PageURL)
+	}
+	if u, err := url.Parse(c.PageURL); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+		return fmt.Errorf("--ui-url %s would send sessions and the passphrase over the network in clear: want https://host", c.PageURL)
+	}
+	if _, err := guard.ParseProxies(c.Proxies); err != nil {
+		return fmt.Errorf("--proxies: %w", err)
 	}
 	if c.PublicURL != "" {
 		if !origin(c.PublicURL) {

@@ -12,7 +12,14 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	tls := func(c *app.Config) *app.Config { c.TLSCert, c.TLSKey = "cert.pem", "key.pem"; return c }
 	for _, here := range []string{"127.0.0.1:0", "127.0.0.1:7420", "[::1]:7420", "localhost:7420", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"} {
-		for _, c := range []*app.Config{{UI: here}, {A2A: here}, {A2A: here, OpenA2A: true}, {GRPC: here}} {
+		for _, c := range []*app.Config{
+			{UI: here},
+			{A2A: here},
+			{A2A: here, OpenA2A: true},
+			{GRPC: here},
+			{UI: here, PageURL: "http://127.0.0.1:7420"},
+			{UI: here, PageURL: "https://parley.example", Proxies: "127.0.0.1, 10.0.0.0/8"},
+		} {
 			if err := c.Check(); err != nil {
 				t.Errorf("%+v: %v", c, err)
 			}
@@ -28,6 +35,9 @@ func TestConfig(t *testing.T) {
 			"is no origin":       tls(&app.Config{UI: there, PageURL: "parley.example"}),
 			"is no address":      tls(&app.Config{A2A: there + ":1"}),
 			"exclude each other": {PublicURL: "https://parley.example", OpenA2A: true},
+			"in clear":           tls(&app.Config{UI: there, PageURL: "http://parley.example"}),
+			"is everybody":       {Proxies: "0.0.0.0/0"},
+			"and no network":     {Proxies: "127.0.0.1,proxy.example"},
 		} {
 			if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: %v, want %q", c, err, want)

@@ -39,4 +39,7 @@ func (a *App) Write(ctx context.Context, b *orchestrator.Batch) error { return a
 func (c *Config) Check() error { return c.check() }
 
 // Carefully is the window as the page has it.
+// PageAddr is where the page listens, whatever it is called by.
+func (a *App) PageAddr() string { return a.servers[0].Addr }
+
 func Carefully(s Shell) Shell { return carefully(s) }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,8 +50,9 @@ func (a *App) grpcAddress(ln net.Listener) string {
 
 // serveGRPC answers the callers of the A2A plane over gRPC as well: our own agent, and, in v1.0, each other one by its id as
 // the tenant.
-func (a *App) serveGRPC(ln net.Listener, config *tls.Config, hosts []string) {
-	g := guard.New(ln.Addr(), &guard.Options{TLS: config, Hosts: hosts, Logger: a.log})
+func (a *App) serveGRPC(ln net.Listener, o *guard.Options) {
+	o.Logger = a.log
+	g := guard.New(ln.Addr(), o)
 	a.grpc = a2aserver.NewGRPC(a.a2a.own, &a2aserver.GRPCOptions{
 		Authenticate: func(ctx context.Context, md metadata.MD) (string, func(), error) { return a.a2a.enter(ctx, g, md) },
 		Agent:        a.a2a.agent,
@@ -83,7 +83,7 @@ func (p *a2aPlane) enter(ctx context.Context, g *guard.Guard, md metadata.MD) (p
 		}
 		return anonymous, nil, nil
 	}
-	principal, leave, denied := p.callers.Enter(ctx, from.Addr.String(), md["authorization"])
+	principal, leave, denied := p.callers.Enter(ctx, g.From(from.Addr.String(), md["x-forwarded-for"]), md["authorization"])
 	if denied == nil {
 		return principal, leave, nil
 	}

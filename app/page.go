@@ -14,7 +14,7 @@ import (
 
 // servePage builds the page and what stands in front of it.
 func (a *App) servePage(ln net.Listener, scheme string) error {
-	sessions, err := guard.OpenSessions(a.data, ln.Addr(), &guard.SessionOptions{Login: a.login, Logger: a.log})
+	sessions, err := guard.OpenSessions(a.data, ln.Addr(), &guard.SessionOptions{Login: a.login, URL: a.cfg.PageURL, Logger: a.log})
 	if err != nil {
 		return err
 	}
@@ -55,6 +55,7 @@ func (a *App) listen(h http.Handler, ln net.Listener, o *guard.Options) {
 	o.Drain, o.Logger = a.drain, a.log
 	g := guard.New(ln.Addr(), o)
 	server := g.Server(h)
+	server.Addr = ln.Addr().String()
 	a.servers = append(a.servers, server)
 	go func() {
 		if err := server.Serve(g.Listen(ln)); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -17,7 +17,9 @@ func (e *env) loginCmd() *cobra.Command {
 		Long: "The page is open to this machine alone, by one-time links. To show it to other machines, keep a passphrase with\n" +
 			"`parley login set` and serve with a certificate:\n\n" +
 			"  parley serve --ui 0.0.0.0:7420 --ui-url https://parley.example:7420 --tls-cert cert.pem --tls-key key.pem\n\n" +
-			"Only a hash (argon2id) of the passphrase is kept. Ten wrong ones within a minute lock their source out for a minute.",
+			"Only a hash (argon2id) of the passphrase is kept. Ten wrong ones within a minute lock their source out for a minute.\n" +
+			"Behind a proxy that speaks TLS with the browsers, its address is everybody's, unless --proxies names it:\n\n" +
+			"  parley serve --ui 127.0.0.1:7420 --ui-url https://parley.example --proxies 127.0.0.1",
 	}
 	c.AddCommand(&cobra.Command{
 		Use: "set", Short: "Keep a passphrase, read from the standard input", Args: cobra.NoArgs,
@@ -44,7 +46,7 @@ func (e *env) loginCmd() *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use: "remove", Short: "Forget the passphrase", Args: cobra.NoArgs,
-		Long: "Forgets the passphrase. Browsers that were let in stay so for up to 30 days after their last visit.",
+		Long: "Forgets the passphrase. Browsers that it let in are let in no more, nor are they after another one was set.",
 		RunE: func(*cobra.Command, []string) error {
 			dir, err := e.dir()
 			if err != nil {

@@ -37,6 +37,7 @@ func (e *env) serverFlags(c *cobra.Command, demo bool) *serverOptions {
 	f.StringVar(&o.auth, "a2a-auth", "token", "`token`, or none: everybody on this machine may call our agent and the demo agents")
 	f.BoolVar(&o.LocalPush, "push-loopback", false, "webhooks that A2A clients register may be on this machine")
 	f.StringVar(&o.PublicURL, "public-url", "", "`URL` under which A2A clients reach this machine")
+	f.StringVar(&o.Proxies, "proxies", "", "`addresses` of proxies in front, whose X-Forwarded-For says where a request comes from")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the certificate of all addresses")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with its key")
 	f.StringVar(&o.Debug, "debug", "", "loopback `address` for profiles (pprof)")

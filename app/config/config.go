@@ -60,6 +60,7 @@ var Keys = []Key{
 	{Name: "a2a.publicUrl", Flag: "public-url", Help: "URL under which A2A clients, and agents with webhooks, reach this machine."},
 	{Name: "a2a.localWebhooks", Flag: "push-loopback", Kind: YesNo, Help: "Webhooks of callers may be on this machine."},
 	{Name: "a2a.errorStatuses", Setting: "a2a.errorMapping", Kind: OneOf, Words: []string{"1.0.1", "1.0.0"}, Help: "The edition of A2A v1.0 whose statuses of errors are used."},
+	{Name: "proxies", Flag: "proxies", Help: "Addresses of proxies in front, whose X-Forwarded-For says where a request comes from."},
 	{Name: "tls.certificate", Flag: "tls-cert", Help: "PEM file with the certificate of all addresses."},
 	{Name: "tls.key", Flag: "tls-key", Help: "PEM file with its key."},
 	{Name: "demo", Flag: "demo", Kind: YesNo, Help: "Start the demo agents."},

@@ -16,11 +16,12 @@ type Lookup = func(ctx context.Context, hash [sha256.Size]byte) (principal strin
 
 // BearerOptions of Bearer. The zero value of a field means the default that its comment gives.
 type BearerOptions struct {
-	Public   func(r *http.Request) bool // requests that need no token: none
-	Requests int                        // of one principal at a time: 2,048
-	Now      func() time.Time           // time.Now
-	Refuse   Refusal                    // how a request is turned away: with a line of plain text
-	Logger   *slog.Logger               // nil discards
+	Public   func(r *http.Request) bool  // requests that need no token: none
+	Requests int                         // of one principal at a time: 2,048
+	Random   func(principal string) bool // whose token nobody can guess, for it was drawn: let in from a source that is locked out, too. None
+	Now      func() time.Time            // time.Now
+	Refuse   Refusal                     // how a request is turned away: with a line of plain text
+	Logger   *slog.Logger                // nil discards
 }
 
 type principalKey struct{}
@@ -33,7 +34,8 @@ func Principal(ctx context.Context) string {
 
 // Keys knows callers by their bearer tokens, whatever way they come: Bearer is its middleware for requests, Enter is for
 // calls over something else. Ten different wrong tokens from one source within a minute lock it out; one wrong token sent
-// again and again does not, or a client with an old token would lock out all others on the same machine.
+// again and again does not, or a client with an old token would lock out all others on the same machine. Those whose tokens
+// are Random are not locked out with it: behind a proxy, or in one network, others come from there as well.
 type Keys struct {
 	lookup   Lookup
 	o        BearerOptions
@@ -91,8 +93,9 @@ func (k *Keys) Enter(ctx context.Context, address string, values []string) (prin
 // admit counts the call as one that runs.
 func (k *Keys) admit(ctx context.Context, address string, values []string) (principal string, denied *Denied) {
 	from := sourceOf(address)
-	if d := k.failures.denial(from); d != nil {
-		return "", d
+	locked := k.failures.denial(from)
+	if locked != nil && k.o.Random == nil {
+		return "", locked
 	}
 	if len(values) == 0 {
 		return "", unauthorized("", "This needs a bearer token.")
@@ -107,6 +110,9 @@ func (k *Keys) admit(ctx context.Context, address string, values []string) (prin
 	if err != nil {
 		k.o.Logger.ErrorContext(ctx, "tokens cannot be read", "err", err)
 		return "", &Denied{Status: http.StatusServiceUnavailable, Sentence: "Tokens cannot be checked right now.", RetryAfter: 5 * time.Second}
+	}
+	if locked != nil && (!ok || !k.o.Random(principal)) {
+		return "", locked
 	}
 	if !ok {
 		k.failures.add(from, hash)

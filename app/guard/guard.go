@@ -10,6 +10,7 @@
 //   - The pages are open only to a browser that presented a one-time link; what changes something, and every WebSocket,
 //     must come from the page's own origin as well.
 //   - The agent side knows its callers by bearer tokens, of which only hashes are compared.
+//   - Whoever guesses is locked out by where he comes from; no caller can say that of himself, see Proxies.
 //   - No response carries a CORS header; every one carries the security headers; no token, query or body is logged.
 //
 // Every part is a plain middleware, func(http.Handler) http.Handler, and can be used alone.
@@ -31,6 +32,7 @@ type Middleware = func(http.Handler) http.Handler
 // Options of New. The zero value of a field means the default that its comment gives.
 type Options struct {
 	Hosts       []string         // more values of Host that this listener answers to, as clients send them
+	Proxies     Proxies          // in front of the listener: they say where a request comes from. None
 	Header      int              // bytes of a request header: 32 KiB
 	Body        int64            // bytes of a request body: 8 MiB
 	Bodies      map[string]int64 // the same where it is another, by path
@@ -108,7 +110,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	h = g.o.Drain.refuse(h, g.o.Refuse)
 	// The time for a body must be set before anything is refused: the server reads what is left of one, for ever if it may.
 	h = limit(h, g.o.Header, g.o.Body, g.o.Bodies, g.o.BodyTime, g.o.Refuse)
-	return Log(g.o.Logger, g.o.Secret)(h)
+	return g.o.Proxies.behind(Log(g.o.Logger, g.o.Secret)(h))
 }
 
 // Server returns a server for the listener, with the handler wrapped. It has no write timeout, for it streams: a handler
@@ -138,6 +140,11 @@ func (g *Guard) Listen(ln net.Listener) net.Listener {
 // Answers reports whether the listener answers to a name, as a client sends it in the place of Host, on a connection that
 // came in at local.
 func (g *Guard) Answers(host string, local net.Addr) bool { return g.hosts.answer(host, local) }
+
+// From is where a call comes from that came in from address: itself, or whom a proxy of ours names in X-Forwarded-For.
+func (g *Guard) From(address string, forwarded []string) string {
+	return g.o.Proxies.client(address, forwarded)
+}
 
 // Refusal answers a request that is turned away, with a status and a sentence for people. What else the answer says in its
 // header (WWW-Authenticate, Retry-After) is set already.

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
@@ -21,6 +22,7 @@ import (
 type Login struct {
 	file string
 	hash string        // in place of the file
+	from string        // the mark of hash
 	busy chan struct{} // one is computed at a time, for each takes 64 MiB
 }
 
@@ -43,6 +45,8 @@ func OpenLogin(dir, passphrase string) (*Login, error) {
 		return nil, err
 	}
 	l.hash = hashPassphrase(passphrase)
+	sum := sha256.Sum256([]byte(passphrase)) // only ever in memory: a salt would be another one after a restart
+	l.from = string(sum[:])
 	return l, nil
 }
 
@@ -55,7 +59,7 @@ func (l *Login) On() bool {
 	return err == nil && hash != ""
 }
 
-// Set keeps a new passphrase; sessions that were made with the old one go on.
+// Set keeps a new passphrase. Sessions that were made with the old one end.
 func (l *Login) Set(passphrase string) error {
 	if err := checkPassphrase(passphrase); err != nil {
 		return err
@@ -67,7 +71,7 @@ func (l *Login) Set(passphrase string) error {
 	return os.Rename(temp, l.file)
 }
 
-// Remove forgets the passphrase. It is no error when there is none.
+// Remove forgets the passphrase, and ends the sessions that were made with it. It is no error when there is none.
 func (l *Login) Remove() error {
 	if err := os.Remove(l.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -84,6 +88,21 @@ func (l *Login) kept() (string, error) {
 		return "", nil
 	}
 	return strings.TrimSpace(string(b)), err
+}
+
+// mark tells the passphrase that lets in now from any other, "" when there is none.
+func (l *Login) mark() string {
+	if l == nil {
+		return ""
+	}
+	if l.from != "" {
+		return l.from
+	}
+	hash, err := l.kept()
+	if err != nil {
+		return ""
+	}
+	return hash
 }
 
 // turn waits until nobody else is checked. Meanwhile others may have been found wrong: who may still be checked is to be

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -181,5 +183,103 @@ func TestBrowserLogin(t *testing.T) {
 	}
 	if at := look[string](ctx, t, "document.querySelector('#path').innerText"); at != "/inbox" {
 		t.Errorf("let in at %s", at)
+	}
+}
+
+// TestPassphraseEndsSessions: a passphrase that is changed or removed ends what it let in, and what links let in goes on.
+func TestPassphraseEndsSessions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, _ := OpenLogin(dir, "")
+	if err := l.Set(passphrase); err != nil {
+		t.Fatal(err)
+	}
+	p := openPages(t, dir, &SessionOptions{Login: l})
+	enter := func(said string) string {
+		t.Helper()
+		resp := p.do(t, "POST", "/session", `{"passphrase":"`+said+`"}`, p.own()...)
+		if resp.StatusCode != 204 {
+			t.Fatalf("login: %d", resp.StatusCode)
+		}
+		return resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+	}
+	get := func(cookie string) int { return p.do(t, "GET", "/", "", "Cookie", cookie).StatusCode }
+	byLink, byOld := p.login(t), enter(passphrase)
+	if get(byLink) != 200 || get(byOld) != 200 {
+		t.Fatal("nobody is let in")
+	}
+	const other = "staple battery horse"
+	if err := l.Set(other); err != nil {
+		t.Fatal(err)
+	}
+	byNew := enter(other)
+	if a, b, c := get(byLink), get(byOld), get(byNew); a != 200 || b != 401 || c != 200 {
+		t.Errorf("changed: by link %d, by the old one %d, by the new one %d", a, b, c)
+	}
+	if err := l.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := get(byLink), get(byNew); a != 200 || b != 401 {
+		t.Errorf("removed: by link %d, by the passphrase %d", a, b)
+	}
+}
+
+// TestGivenPassphrase is the same for one from outside, which a restart gives again.
+func TestGivenPassphrase(t *testing.T) {
+	t.Parallel()
+	dir, addr := t.TempDir(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7420}
+	open := func(given string) *Sessions {
+		l, err := OpenLogin(dir, given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenSessions(dir, addr, &SessionOptions{Login: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first, w, r := open(passphrase), recorder(), httptest.NewRequest("GET", "/", nil)
+	first.issue(w, r, first.o.Login.mark())
+	r.AddCookie(w.Result().Cookies()[0])
+	for given, want := range map[string]bool{passphrase: true, "staple battery horse": false, "": false} {
+		if got := open(given).Valid(r); got != want {
+			t.Errorf("after a restart with %q: %v", given, got)
+		}
+	}
+}
+
+// TestRenewedSessionEnds: a session that was made anew is still its passphrase's.
+func TestRenewedSessionEnds(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	l, _ := OpenLogin(dir, "")
+	if err := l.Set(passphrase); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenSessions(dir, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7420}, &SessionOptions{Login: l, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	w, r := recorder(), httptest.NewRequest("GET", "/", nil)
+	s.issue(w, r, l.mark())
+	r.AddCookie(w.Result().Cookies()[0])
+	now = now.Add(48 * time.Hour)
+	w = recorder()
+	h.ServeHTTP(w, r)
+	if w.Code != 200 || len(w.Result().Cookies()) != 1 {
+		t.Fatalf("after two days: %d, %d cookies", w.Code, len(w.Result().Cookies()))
+	}
+	again := httptest.NewRequest("GET", "/", nil)
+	again.AddCookie(w.Result().Cookies()[0])
+	if !s.Valid(again) {
+		t.Error("the renewed one is not good")
+	}
+	if err := l.Set("staple battery horse"); err != nil {
+		t.Fatal(err)
+	}
+	if s.Valid(again) || s.Valid(r) {
+		t.Error("it outlives its passphrase")
 	}
 }

@@ -9,12 +9,12 @@ import (
 // ErrOrigin is why a request that is not from a page of ours is turned away.
 var ErrOrigin = errors.New("the request does not come from a page of this program")
 
-// CheckOrigin reports whether a request was made by a page of this very listener: same scheme, host and port. It stands
-// behind the check of Host, which it relies on. A request that does not say where it comes from is turned away, for
-// every browser does where it counts.
-func CheckOrigin(r *http.Request) error {
+// checkOrigin reports whether a request was made by a page of this very listener: same scheme, host and port; secure says
+// that the browser speaks TLS. It stands behind the check of Host, which it relies on. A request that does not say where it
+// comes from is turned away, for every browser does where it counts.
+func checkOrigin(r *http.Request, secure bool) error {
 	scheme := "http"
-	if r.TLS != nil {
+	if secure {
 		scheme = "https"
 	}
 	origins := r.Header["Origin"]
@@ -27,13 +27,13 @@ func CheckOrigin(r *http.Request) error {
 	return nil
 }
 
-// SameOrigin lets through what changes nothing, and of the rest only what a page of ours sends.
-func SameOrigin(next http.Handler) http.Handler {
+// sameOrigin lets through what changes nothing, and of the rest only what a page of ours sends.
+func (s *Sessions) sameOrigin(next http.Handler) http.Handler {
 	// Two checks by two hands: the standard library's, and ours, which also refuses what names no origin at all.
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(denyOrigin))
 	return cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !safe(r.Method) && CheckOrigin(r) != nil {
+		if !safe(r.Method) && checkOrigin(r, s.secure(r)) != nil {
 			denyOrigin(w, r)
 			return
 		}

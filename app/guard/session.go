@@ -15,6 +15,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -33,6 +34,7 @@ type Sessions struct {
 	key      []byte
 	cookie   string // its name has the port in it, for browsers do not keep cookies of ports apart
 	port     string
+	tlsHost  string // of SessionOptions.URL, where that is https
 	launch   *launchTokens
 	failures *failures
 }
@@ -41,6 +43,7 @@ type Sessions struct {
 type SessionOptions struct {
 	Life   time.Duration    // of a session that is not used: 30 days
 	Login  *Login           // lets browsers in by a passphrase, too; nil: only links do
+	URL    string           // under which browsers come through a proxy: https://host; "" = they do not
 	Public []string         // paths open to everybody; one that ends in / opens what is under it. None
 	Now    func() time.Time // time.Now
 	Logger *slog.Logger     // nil discards
@@ -65,6 +68,9 @@ func OpenSessions(dir string, addr net.Addr, o *SessionOptions) (*Sessions, erro
 		s.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.cookie = "parley_" + s.port
+	if u, err := url.Parse(s.o.URL); err == nil && u.Scheme == "https" {
+		s.tlsHost = u.Host
+	}
 	s.launch = &launchTokens{now: s.o.Now}
 	s.failures = newFailures(s.o.Now)
 	return s, nil
@@ -84,11 +90,11 @@ func (s *Sessions) Protect(next http.Handler) http.Handler {
 	mux.HandleFunc("GET /enter.js", enterFile("enter.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /enter.css", enterFile("enter.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		issued, ok := s.valid(r)
+		issued, mark, ok := s.valid(r)
 		switch {
 		case ok:
 			if s.o.Now().Sub(issued) > renewAfter && r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
-				s.issue(w, r)
+				s.issue(w, r, mark)
 			}
 			next.ServeHTTP(w, r)
 		case s.public(r.URL.Path):
@@ -97,7 +103,7 @@ func (s *Sessions) Protect(next http.Handler) http.Handler {
 			s.unknown(w, r)
 		}
 	})
-	return SameOrigin(mux)
+	return s.sameOrigin(mux)
 }
 
 // renewAfter is the age at which a session that is used is made anew.
@@ -105,7 +111,7 @@ const renewAfter = 24 * time.Hour
 
 // CheckWebSocket says why a WebSocket must not be opened: it takes a page of ours, named by Origin, and a session.
 func (s *Sessions) CheckWebSocket(r *http.Request) error {
-	if err := CheckOrigin(r); err != nil {
+	if err := checkOrigin(r, s.secure(r)); err != nil {
 		return err
 	}
 	if !s.Valid(r) {
@@ -119,7 +125,7 @@ var ErrSession = errors.New("the request has no session")
 
 // Valid reports whether a request has a session.
 func (s *Sessions) Valid(r *http.Request) bool {
-	_, ok := s.valid(r)
+	_, _, ok := s.valid(r)
 	return ok
 }
 
@@ -138,12 +144,10 @@ func (s *Sessions) public(asked string) bool {
 // maxTokenBody is more than a request with a token needs.
 const maxTokenBody = 8 << 10
 
-// enter exchanges a one-time token for a session. SameOrigin stands before it, so that another site cannot use up the
-// attempts of the person.
+// enter exchanges a one-time token for a session. sameOrigin stands before it, so that another site cannot use up the
+// attempts of the person. A good token lets in also while its source is locked out: nobody guesses 256 bits, and others may
+// come from there, too.
 func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
-	if s.failures.locked(w, r, refuse) {
-		return
-	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		refuse(w, r, http.StatusUnsupportedMediaType, "Send JSON.")
 		return
@@ -156,7 +160,11 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, "This is not a token.")
 		return
 	}
+	mark := ""
 	if body.Passphrase != "" && s.o.Login.On() {
+		if s.failures.locked(w, r, refuse) {
+			return
+		}
 		leave, err := s.o.Login.turn(r.Context())
 		if err != nil {
 			return // nobody waits for the answer
@@ -165,6 +173,7 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 		if s.failures.locked(w, r, refuse) { // many may have come at once
 			return
 		}
+		mark = s.o.Login.mark() // before: of one that is changed meanwhile the session ends with the old
 		if !s.o.Login.check(body.Passphrase) {
 			s.failures.add(source(r), sha256.Sum256([]byte(rand.Text())))
 			s.o.Logger.WarnContext(r.Context(), "a wrong passphrase was presented", "from", source(r))
@@ -172,13 +181,16 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	} else if !s.launch.take(body.Token) {
+		if s.failures.locked(w, r, refuse) {
+			return
+		}
 		// Every attempt counts: a number in place of the hash makes each a different one.
 		s.failures.add(source(r), sha256.Sum256([]byte(rand.Text())))
 		s.o.Logger.WarnContext(r.Context(), "a wrong or used link was presented", "from", source(r))
 		refuse(w, r, http.StatusUnauthorized, "This link was used before or has expired. Ask for a new one with: parley open")
 		return
 	}
-	s.issue(w, r)
+	s.issue(w, r, mark)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -217,42 +229,68 @@ func (s *Sessions) unknown(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page)
 }
 
-// issue gives a browser a new session.
-func (s *Sessions) issue(w http.ResponseWriter, r *http.Request) {
+// issue gives a browser a new session; mark is of the passphrase that let it in, "" for a link.
+func (s *Sessions) issue(w http.ResponseWriter, r *http.Request, mark string) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	value := base64.RawURLEncoding.EncodeToString(id[:]) + "." + strconv.FormatInt(s.o.Now().Unix(), 10)
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookie, Value: value + "." + s.sign(value), Path: "/", MaxAge: int(s.o.Life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+		Name: s.cookieOf(r), Value: value + "." + s.sign(value, mark), Path: "/", MaxAge: int(s.o.Life.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.secure(r),
 	})
 }
 
-// sign signs the value of a session for this port: a cookie of one port is worth nothing at another.
-func (s *Sessions) sign(value string) string {
+// secure reports whether the browser speaks TLS: with us, or with the proxy in front, by whose name it then comes.
+func (s *Sessions) secure(r *http.Request) bool {
+	return r.TLS != nil || s.tlsHost != "" && strings.EqualFold(r.Host, s.tlsHost)
+}
+
+// cookieOf is the name of the cookie. One that begins with __Host- can be set over TLS alone, and by no other host: neither
+// somebody on the way nor a neighbouring name can put one of theirs beside it.
+func (s *Sessions) cookieOf(r *http.Request) string {
+	if s.secure(r) {
+		return "__Host-" + s.cookie
+	}
+	return s.cookie
+}
+
+// sign signs the value of a session for this port: a cookie of one port is worth nothing at another. One that a passphrase
+// let in is signed for that as well, so that it ends with it.
+func (s *Sessions) sign(value, mark string) string {
 	m := hmac.New(sha256.New, s.key)
 	m.Write([]byte("session\x00" + s.port + "\x00" + value))
+	if mark != "" {
+		m.Write([]byte("\x00" + mark))
+	}
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// valid returns when the session of a request was issued. More than one cookie of our name is no session: somebody else
-// set one of them.
-func (s *Sessions) valid(r *http.Request) (issued time.Time, ok bool) {
-	cookies := r.CookiesNamed(s.cookie)
+// valid returns when the session of a request was issued, and for which mark. More than one cookie of our name is no
+// session: somebody else set one of them.
+func (s *Sessions) valid(r *http.Request) (issued time.Time, mark string, ok bool) {
+	cookies := r.CookiesNamed(s.cookieOf(r))
 	if len(cookies) != 1 {
-		return time.Time{}, false
+		return time.Time{}, "", false
 	}
 	parts := strings.Split(cookies[0].Value, ".")
-	if len(parts) != 3 || !hmac.Equal([]byte(s.sign(parts[0]+"."+parts[1])), []byte(parts[2])) {
-		return time.Time{}, false
+	if len(parts) != 3 {
+		return time.Time{}, "", false
+	}
+	signed := func(mark string) bool {
+		return hmac.Equal([]byte(s.sign(parts[0]+"."+parts[1], mark)), []byte(parts[2]))
+	}
+	if !signed("") {
+		if mark = s.o.Login.mark(); mark == "" || !signed(mark) {
+			return time.Time{}, "", false
+		}
 	}
 	unix, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil {
-		return time.Time{}, false
+		return time.Time{}, "", false
 	}
 	issued = time.Unix(unix, 0)
 	age := s.o.Now().Sub(issued)
-	return issued, age < s.o.Life && age > -time.Hour // a clock may have been set back, but not by much
+	return issued, mark, age < s.o.Life && age > -time.Hour // a clock may have been set back, but not by much
 }
 
 const keyFile = "session.key"
