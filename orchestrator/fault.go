@@ -9,6 +9,10 @@ type Fault struct {
 	Raw   string `json:"raw,omitempty"`   // what the other side said, shortened
 	Retry bool   `json:"retry,omitempty"` // trying again may help
 
+	// Final says that the same request fails again, whenever and by whomever it is made: nothing tries it again by itself, here
+	// or at whoever has called us. It is for the few kinds of which that is certain; a person may try all the same.
+	Final bool `json:"final,omitempty"`
+
 	// MayHaveRun says that the agent may have acted on the message all the same.
 	MayHaveRun bool `json:"mayHaveRun,omitempty"`
 

@@ -253,7 +253,11 @@ func (f *Flow) over(b *Over) {
 		*it = FlowItem{Attempt: it.Attempt + 1, Fallback: true}
 		return
 	}
-	if st.Fault = b.Fault; st.Fault == nil {
+	if st.Fault = b.Fault; it.Fallback && st.Fault != nil && st.Fault.Final { // the first agent may do it another time
+		again := *st.Fault
+		again.Final, st.Fault = false, &again
+	}
+	if st.Fault == nil {
 		st.Fault = &orchestrator.Fault{Kind: "step-" + string(b.State), Where: orchestrator.WhereAgent, What: "Step " + n.ID + " did not come to a good end."}
 	}
 }

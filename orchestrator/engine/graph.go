@@ -110,7 +110,7 @@ func (g *Graph) Check() error {
 	case g.Depth > MaxDepth:
 		return &orchestrator.Fault{
 			Kind: "plan", Where: orchestrator.WhereUs, What: fmt.Sprintf("Plans are within one another more than %d deep.", MaxDepth),
-			Do: "See whether they call each other in a circle.",
+			Do: "See whether they call each other in a circle.", Final: true,
 		}
 	}
 	at := make(map[string]int, len(g.Nodes))

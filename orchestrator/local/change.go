@@ -126,11 +126,14 @@ func (c *change) timed(s *a2a.TaskStatus) a2a.TaskStatus {
 func (c *change) stamp() time.Time { return c.at.UTC().Truncate(time.Millisecond) }
 
 // say adds a status of our own.
-func (c *change) say(state a2a.TaskState, parts ...a2a.Part) {
+func (c *change) say(state a2a.TaskState, parts ...a2a.Part) { c.sayWith(nil, state, parts...) }
+
+// sayWith is say, with metadata of the message.
+func (c *change) sayWith(m a2a.Metadata, state a2a.TaskState, parts ...a2a.Part) {
 	s := a2a.TaskStatus{State: state, Timestamp: c.stamp()}
 	if len(parts) > 0 {
 		s.Message = &a2a.Message{
-			ID: newID(), TaskID: c.r.row.ID, ContextID: c.r.row.ContextID, Role: a2a.RoleAgent, Parts: parts,
+			ID: newID(), TaskID: c.r.row.ID, ContextID: c.r.row.ContextID, Role: a2a.RoleAgent, Parts: parts, Metadata: m,
 		}
 	}
 	c.tell(&a2a.StatusUpdate{TaskID: c.r.row.ID, ContextID: c.r.row.ContextID, Status: s})
@@ -159,7 +162,11 @@ func (c *change) finish(cmd *engine.Finish) {
 		c.say(cmd.State)
 		return
 	}
-	c.say(cmd.State, a2a.TextPart(cmd.Fault.What))
+	var m a2a.Metadata
+	if cmd.State == a2a.TaskStateFailed {
+		m = steps.Final(cmd.Fault)
+	}
+	c.sayWith(m, cmd.State, a2a.TextPart(cmd.Fault.What))
 }
 
 // seal completes the batch with the rows as they stand now.

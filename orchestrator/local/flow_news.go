@@ -130,7 +130,7 @@ func (r *run) overAs() *engine.Over {
 		if o.Fault = r.state.Fault; o.Fault == nil {
 			o.Fault = steps.AgentFailed(r.status)
 		}
-		o.Final = o.State == a2a.TaskStateRejected || !o.Fault.Retry || o.Fault.MayHaveRun && !steps.FailedInside(o.Fault)
+		o.Final = o.State == a2a.TaskStateRejected || !o.Fault.Retry || o.Fault.Final || o.Fault.MayHaveRun && !steps.FailedInside(o.Fault)
 	case a2a.TaskStateCanceled:
 		o.Fault = r.state.Fault
 	}

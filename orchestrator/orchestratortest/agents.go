@@ -362,15 +362,23 @@ func (x *Turn) begin() {
 
 // Status says where the task stands; parts, when there are any, are its message.
 func (x *Turn) Status(state a2a.TaskState, parts ...a2a.Part) {
+	s := a2a.TaskStatus{State: state}
+	if len(parts) > 0 {
+		s.Message = &a2a.Message{Role: a2a.RoleAgent, Parts: parts}
+	}
+	x.Stands(s)
+}
+
+// Stands is Status for a status as it is given, whose message gets the ids of the task.
+func (x *Turn) Stands(s a2a.TaskStatus) {
 	x.begin()
 	x.task.mu.Lock()
 	id, ctx, n := x.task.now.ID, x.task.now.ContextID, len(x.task.log)
 	x.task.mu.Unlock()
-	s := a2a.TaskStatus{State: state}
-	if len(parts) > 0 {
-		s.Message = &a2a.Message{
-			ID: fmt.Sprintf("%s-said-%d", id, n), Role: a2a.RoleAgent, TaskID: id, ContextID: ctx, Parts: parts,
-		}
+	if s.Message != nil {
+		m := *s.Message
+		m.ID, m.TaskID, m.ContextID = fmt.Sprintf("%s-said-%d", id, n), id, ctx
+		s.Message = &m
 	}
 	x.task.add(&a2a.StatusUpdate{TaskID: id, ContextID: ctx, Status: s})
 }

@@ -70,11 +70,17 @@ func unread(err error) error {
 // that the message may have arrived; what fails before a call is a *orchestrator.Fault.
 func FaultOf(err error) *orchestrator.Fault {
 	var f *orchestrator.Fault
+	var e *a2a.Error
+	answered := errors.As(err, &e)
 	if errors.As(err, &f) {
+		if answered && never(e.Kind) {
+			told := *f
+			told.Final = true
+			return &told
+		}
 		return f
 	}
-	var e *a2a.Error
-	if !errors.As(err, &e) {
+	if !answered {
 		return &orchestrator.Fault{
 			Kind: "cut", Where: orchestrator.WhereNetwork, Retry: true, MayHaveRun: true,
 			What: "The connection to the agent was lost.", Do: "Try again.", Raw: shorten(err.Error()),
@@ -82,7 +88,7 @@ func FaultOf(err error) *orchestrator.Fault {
 	}
 	f = &orchestrator.Fault{
 		Kind: strings.ReplaceAll(strings.ToLower(string(e.Kind)), "_", "-"), Where: orchestrator.WhereAgent,
-		What: "The agent answered with an error.", Raw: shorten(e.Message),
+		What: "The agent answered with an error.", Raw: shorten(e.Message), Final: never(e.Kind),
 	}
 	if e.Message != "" {
 		f.What = "The agent answered with an error: " + shorten(e.Message)
@@ -108,6 +114,7 @@ func AgentFailed(s a2a.TaskStatus) *orchestrator.Fault {
 		said = strings.TrimSpace(a2a.Text(s.Message.Parts))
 	}
 	f := &orchestrator.Fault{Kind: "agent-failed", Where: orchestrator.WhereAgent, What: said, Retry: true}
+	f.Final = s.Message != nil && saysFinal(s.Message.Metadata)
 	if s.State == a2a.TaskStateRejected {
 		f.Kind, f.Retry = "agent-declined", false
 	}

@@ -363,6 +363,26 @@ func TestFaultOf(t *testing.T) {
 	if f := steps.AgentFailed(s); f.What != "Out of paper." || !f.Retry || f.Kind != "agent-failed" {
 		t.Errorf("%+v", f)
 	}
+	// What is final says so to whoever called us, and to nobody else; a person may try again all the same.
+	for want, f := range map[bool]*orchestrator.Fault{
+		true:  steps.FaultOf(&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004}),
+		false: steps.FaultOf(&a2a.Error{Kind: a2a.KindInvalidParams, Code: -32602}),
+	} {
+		s.Message.Metadata = steps.Final(f)
+		if told := steps.AgentFailed(s); f.Final != want || told.Final != want || !told.Retry {
+			t.Errorf("final %t: %+v, told as %s: %+v", want, f, s.Message.Metadata, told)
+		}
+	}
+	known := &orchestrator.Fault{Kind: "unsupported", What: "It cannot do that."}
+	if f := steps.FaultOf(errors.Join(known, &a2a.Error{Kind: a2a.KindMethodNotFound})); f.Kind != known.Kind || !f.Final || known.Final {
+		t.Errorf("%+v of %+v", f, known)
+	}
+	for _, other := range []string{``, `[]`, `{"urn:parley:final":"yes"}`, `{"urn:parley:final":false}`, `{"final":true}`} {
+		s.Message.Metadata = a2a.Metadata(other)
+		if steps.AgentFailed(s).Final {
+			t.Errorf("%s counts as final", other)
+		}
+	}
 	if f := steps.AgentFailed(a2a.TaskStatus{State: a2a.TaskStateRejected}); f.What == "" || f.Retry || f.Kind != "agent-declined" {
 		t.Errorf("%+v", f)
 	}

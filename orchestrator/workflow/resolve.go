@@ -196,6 +196,8 @@ func (v *evaluation) fault(at Pos, format string, args ...any) *orchestrator.Fau
 		Kind: "expression", Where: orchestrator.WhereUs,
 		What: fmt.Sprintf("%s (%s:%d:%d): %s.", who, v.spec.File, at.Line, at.Column, fmt.Sprintf(format, args...)),
 		Do:   "Correct the workflow file, or what it is given.",
+
+		Final: len(v.of.Steps) == 0, // what steps gave may be another thing the next time
 	}
 }
 

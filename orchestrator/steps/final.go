@@ -1,0 +1,35 @@
+package steps
+
+import (
+	"encoding/json"
+
+	"parley/a2a"
+	"parley/orchestrator"
+)
+
+// finalKey is the metadata member, of the message with which a task fails, that says that it would fail again.
+const finalKey = "urn:parley:final"
+
+// Final is the metadata of the message with which a task fails for that reason: of a final one it says so, of others there
+// is none. Who has called us need not try again then, and says the same to who has called it: orchestrators that call one
+// another, in a circle even, would each try anew what the last of them cannot do.
+func Final(f *orchestrator.Fault) a2a.Metadata {
+	if !f.Final {
+		return nil
+	}
+	return a2a.Metadata(`{"` + finalKey + `":true}`)
+}
+
+// never reports whether an agent that answers so never does what it was asked: not today, and not another time. An
+// orchestrator that finds itself in a circle answers so, too.
+func never(k a2a.ErrorKind) bool {
+	return k == a2a.KindUnsupportedOperation || k == a2a.KindMethodNotFound || k == a2a.KindExtensionRequired
+}
+
+// saysFinal reports whether metadata says so.
+func saysFinal(m a2a.Metadata) bool {
+	var v struct {
+		Final bool `json:"urn:parley:final"`
+	}
+	return len(m) > 0 && json.Unmarshal(m, &v) == nil && v.Final
+}
