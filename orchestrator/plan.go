@@ -71,7 +71,7 @@ type PlanNode struct {
 	Round    int             `json:"round,omitempty"`   // from 1: the last that began
 	AskID    string          `json:"askId,omitempty"`   // the open question that it waits for
 	Text     string          `json:"text,omitempty"`    // what came of it
-	Data     json.RawMessage `json:"data,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`    // likewise, or its computed outputs; as far as it is short
 	Fault    *Fault          `json:"fault,omitempty"`
 	Began    time.Time       `json:"began,omitzero"`
 	Ended    time.Time       `json:"ended,omitzero"`

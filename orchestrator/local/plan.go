@@ -145,19 +145,22 @@ func (d *Driver) steer(ctx context.Context, id, node string, again bool) error {
 	})
 }
 
-// planView is a plan as the log tells it, up to some event. It is made of the events alone, and of the rows of the calls
-// that go on.
+// planView is a plan as the log tells it, up to some event. It is made of the events alone, of the rows of the calls that
+// go on, and, where steps say what they give, of what their calls made.
 type planView struct {
 	d     *Driver
 	row   *orchestrator.Run
-	flow  engine.Flow
+	run   *run  // what was read, for what the steps gave; nothing is done with it
+	flow  *flow // of run
 	after int64 // the newest event it knows
 	p     orchestrator.Plan
-	state []engine.NodeState // of nodes, as they were told last
-	asked map[string]string  // node by ask
-	calls map[string]call    // where a call stands in the plan
-	open  map[string]bool    // calls that go on
-	loops map[string]bool    // nodes whose loop was over before the round that the reducer had come to
+	state []engine.NodeState             // of nodes, as they were told last
+	asked map[string]string              // node by ask
+	calls map[string]call                // where a call stands in the plan
+	open  map[string]bool                // calls that go on
+	gives map[string]bool                // nodes whose outputs are to be computed, once they are done
+	wrong map[string]*orchestrator.Fault // nodes whose outputs could not be
+	loops map[string]bool                // nodes whose loop was over before the round that the reducer had come to
 }
 
 type call struct{ node, n int }
@@ -170,14 +173,14 @@ func (d *Driver) view(ctx context.Context, id string) (*planView, error) {
 	if !hasPlan(row) {
 		return nil, orchestrator.ErrNotFound
 	}
-	flow := engine.NewFlow()
+	flow := newFlow(0)
 	var s stored
 	if err := json.Unmarshal(row.Engine, &s); err != nil {
 		return nil, err
 	}
 	flow.Rules = s.Rules
 	return &planView{
-		d: d, row: row, flow: flow, asked: map[string]string{}, calls: map[string]call{}, open: map[string]bool{}, loops: map[string]bool{},
+		d: d, row: row, run: &run{d: d, row: *row, flow: flow}, flow: flow, gives: map[string]bool{}, wrong: map[string]*orchestrator.Fault{}, asked: map[string]string{}, calls: map[string]call{}, open: map[string]bool{}, loops: map[string]bool{},
 		p: orchestrator.Plan{RunID: row.ID, ConversationID: row.ConversationID, State: a2a.TaskStateSubmitted, Began: row.Created},
 	}, nil
 }
@@ -214,7 +217,8 @@ func (v *planView) event(e *orchestrator.Event) error {
 			}
 		}
 	}
-	v.flow.Apply(b)
+	v.flow.made = []workflow.Item{} // what calls are told is not shown
+	v.flow.apply(b)
 	switch b := b.(type) {
 	case *engine.Planned:
 		v.planned(b)
@@ -269,7 +273,8 @@ func (v *planView) planned(b *engine.Planned) {
 	}
 	for i := len(v.p.Nodes); i < len(v.flow.Graph.Nodes); i++ {
 		n := &v.flow.Graph.Nodes[i]
-		v.p.Nodes = append(v.p.Nodes, planNode(n))
+		p, gives := planNode(n)
+		v.p.Nodes, v.gives[n.ID] = append(v.p.Nodes, p), gives
 		v.state = append(v.state, engine.NodeWaiting)
 	}
 	if i := v.node(b.Node); i >= 0 && b.Why != "" {
@@ -277,14 +282,14 @@ func (v *planView) planned(b *engine.Planned) {
 	}
 }
 
-// planNode is what is known of a node before its turn.
-func planNode(n *engine.Node) orchestrator.PlanNode {
+// planNode is what is known of a node before its turn, and whether it has outputs of its own.
+func planNode(n *engine.Node) (orchestrator.PlanNode, bool) {
 	p := orchestrator.PlanNode{ID: n.ID, Kind: string(n.Kind), Needs: n.Needs, Join: string(n.Join), Approve: n.Approve}
 	if s := decidedBy(n); s != nil {
 		if s.Delegate != nil {
 			p.AgentID = s.Delegate.Agent
 		}
-		return p
+		return p, false
 	}
 	var s workflow.Spec
 	if json.Unmarshal(n.Spec, &s) == nil {
@@ -293,7 +298,7 @@ func planNode(n *engine.Node) orchestrator.PlanNode {
 			p.AgentID = s.Agent.ID
 		}
 	}
-	return p
+	return p, s.Outputs != nil
 }
 
 func (v *planView) over(b *engine.Over, at time.Time) {
@@ -353,8 +358,37 @@ func (v *planView) moved(i int, at time.Time) {
 	v.state[i] = st.State
 }
 
+// compute makes the outputs of steps that are done.
+func (v *planView) compute(ctx context.Context) error {
+	v.flow.meet(v.run)
+	for i := range v.p.Nodes {
+		n := &v.p.Nodes[i]
+		if !v.gives[n.ID] || v.flow.Nodes[i].State != engine.NodeDone {
+			continue
+		}
+		n.Data = nil
+		res, err := v.run.result(ctx, n.ID)
+		var f *orchestrator.Fault
+		switch {
+		case errors.As(err, &f):
+			v.wrong[n.ID] = f
+		case err != nil:
+			return err
+		default:
+			if data := mustJSON(res.Data); len(data) <= overData {
+				n.Data = data
+			}
+		}
+		delete(v.gives, n.ID)
+	}
+	return nil
+}
+
 // plan returns the plan as it stands.
 func (v *planView) plan(ctx context.Context) (*orchestrator.Plan, error) {
+	if err := v.compute(ctx); err != nil {
+		return nil, err
+	}
 	p := v.p
 	if p.Fault = v.flow.Fault; p.Ended.IsZero() {
 		p.Fault = nil
@@ -365,6 +399,9 @@ func (v *planView) plan(ctx context.Context) (*orchestrator.Plan, error) {
 		n.State, n.Round, n.Fault = stateOf(st.State), st.Round, st.Fault
 		if v.loops[n.ID] { // that one never ran
 			n.Round--
+		}
+		if n.Fault == nil {
+			n.Fault = v.wrong[n.ID]
 		}
 		if p.Ended.IsZero() {
 			n.CanStop, n.CanRetry = v.flow.Stoppable(st), v.flow.Retryable(st)

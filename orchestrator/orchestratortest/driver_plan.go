@@ -18,6 +18,7 @@ func RunPlans(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"Parallel", planParallel},
 		{"ForEach", planForEach},
 		{"Loops", planLoops},
+		{"Outputs", planOutputs},
 		{"BadLaunch", planBadLaunch},
 		{"Fails", planFails},
 		{"RetriesAndFallback", planRetries},
@@ -242,6 +243,50 @@ func planLoops(w *world) {
 	if n := w.step(run.ID, "a"); n.State != "skipped" || n.Round > 1 {
 		w.Errorf("%+v", n)
 	}
+}
+
+// A step that says what it gives is shown with that, also after a restart; one that does not, with what its call made.
+func planOutputs(w *world) {
+	w.add("a", func(x *Turn) {
+		x.Give("out", a2a.TextPart("four"), a2a.DataPart(map[string]any{"x": 1}))
+		x.Status(a2a.TaskStateCompleted)
+	})
+	w.add("slow", waits(nil))
+	run := w.launch(`
+name: Outputs
+inputs: {long: {type: string}}
+steps:
+  - {id: own, agent: a, message: go}
+  - {id: given, agent: a, message: go, outputs: {n: "${{ len(steps.given.text) }}", x: "${{ steps.given.data.x + 1 }}"}}
+  - {id: each, for-each: [1, 2, 3], agent: a, message: "${{ item }}", outputs: {sum: "${{ sum(map(steps.each.data, .x)) }}"}}
+  - {id: twice, needs: [given], outputs: {n: "${{ steps.given.data.n * 2 }}"}}
+  - {id: wrong, agent: a, message: go, outputs: {n: "${{ int(steps.wrong.text) }}"}}
+  - {id: skipped, if: "false", agent: a, message: go, outputs: {n: 1}}
+  - {id: long, agent: a, message: go, outputs: {s: "${{ inputs.long }}"}}
+  - {id: last, needs: [own, given, each, twice, wrong, long], agent: slow, message: go, outputs: {n: 1}}
+`, "long", `"`+strings.Repeat("x", 5000)+`"`)
+	check := func() {
+		w.Helper()
+		for step, want := range map[string]string{"own": `{"x":1}`, "given": `{"n":4,"x":2}`, "each": `{"sum":3}`, "twice": `{"n":8}`, "wrong": "", "skipped": "", "long": "", "last": ""} {
+			if n := w.step(run.ID, step); string(n.Data) != want {
+				w.Errorf("step %s, which is %s, shows %s, want %s", step, n.State, n.Data, want)
+			}
+		}
+		if n := w.step(run.ID, "given"); n.Text != "four" || n.Fault != nil {
+			w.Errorf("%+v", n)
+		}
+		if n := w.step(run.ID, "wrong"); n.State != "done" || n.Fault == nil || n.Fault.Kind != "expression" {
+			w.Errorf("%s, %+v", n.State, n.Fault)
+		}
+	}
+	w.eventually("the last goes on", func() bool { return w.step(run.ID, "last").State == "running" })
+	check()
+	w.crash()
+	w.start()
+	check()
+	w.must(w.driver.Stop(w.ctx, run.ID))
+	w.reaches(run.ID, a2a.TaskStateCanceled)
+	check()
 }
 
 func planBadLaunch(w *world) {
