@@ -37,6 +37,7 @@ type Options struct {
 	Body        int64            // bytes of a request body: 8 MiB
 	Bodies      map[string]int64 // the same where it is another, by path
 	BodyTime    time.Duration    // for a request body to arrive: 60 s
+	WriteTime   time.Duration    // for a client to take what was written, over HTTP/2: 60 s
 	HeaderTime  time.Duration    // for a request header to arrive: 5 s
 	IdleTime    time.Duration    // between requests on a connection: 60 s
 	Connections int              // open at a time: 4,096
@@ -64,6 +65,7 @@ func New(addr net.Addr, o *Options) *Guard {
 	set(&g.o.Header, 32<<10)
 	set(&g.o.Body, 8<<20)
 	set(&g.o.BodyTime, time.Minute)
+	set(&g.o.WriteTime, time.Minute)
 	set(&g.o.HeaderTime, 5*time.Second)
 	set(&g.o.IdleTime, time.Minute)
 	set(&g.o.Connections, 4096)
@@ -110,11 +112,11 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	h = g.o.Drain.refuse(h, g.o.Refuse)
 	// The time for a body must be set before anything is refused: the server reads what is left of one, for ever if it may.
 	h = limit(h, g.o.Header, g.o.Body, g.o.Bodies, g.o.BodyTime, g.o.Refuse)
-	return g.o.Proxies.behind(Log(g.o.Logger, g.o.Secret)(h))
+	return g.o.Proxies.behind(patience(Log(g.o.Logger, g.o.Secret)(h), g.o.WriteTime))
 }
 
 // Server returns a server for the listener, with the handler wrapped. It has no write timeout, for it streams: a handler
-// that may block on a slow reader sets its own through http.ResponseController.
+// that may block on a slow reader sets its own through http.ResponseController. Over HTTP/2 each write has one.
 func (g *Guard) Server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:                      g.Wrap(h),
