@@ -38,6 +38,7 @@ type GRPCOptions struct {
 
 	TLS       *tls.Config   // nil = plain text, or TLS by the listener
 	KeepAlive time.Duration // a silent connection is asked this often whether it still lives; 0 = 30 seconds
+	Idle      time.Duration // a connection without calls ends after this; 0 = a minute
 	Logger    *slog.Logger  // nil = discard
 }
 
@@ -46,7 +47,7 @@ type GRPCOptions struct {
 //
 // A caller is known before its message is read. A message is at most a2a.Limits.RequestBody long; what cannot be read in
 // it is the caller's fault (INVALID_ARGUMENT). A reader that takes nothing for half a minute loses its stream and delays
-// nobody. Only the health check needs no authentication.
+// nobody. Only the health check needs no authentication. A connection without calls is not kept: its opener need not be known.
 type GRPC struct {
 	own      *Handler
 	o        GRPCOptions
@@ -68,13 +69,16 @@ func NewGRPC(own *Handler, o *GRPCOptions) *GRPC {
 	if g.o.KeepAlive <= 0 {
 		g.o.KeepAlive = 30 * time.Second
 	}
+	if g.o.Idle <= 0 {
+		g.o.Idle = time.Minute
+	}
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}),
 		grpc.MaxRecvMsgSize(a2a.Limits.RequestBody),
 		grpc.MaxHeaderListSize(uint32(a2a.Limits.Header)),
 		grpc.MaxConcurrentStreams(uint32(a2a.Limits.ConnectionsPerPrincipal)),
 		grpc.ConnectionTimeout(10 * time.Second),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: g.o.KeepAlive, Timeout: 20 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: g.o.KeepAlive, Timeout: 20 * time.Second, MaxConnectionIdle: g.o.Idle}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.StreamInterceptor(g.protect),
 	}
