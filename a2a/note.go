@@ -14,6 +14,9 @@ type NoteKind string
 // NoteVersion is about the version of A2A that the card does not say: it counts until the agent has answered.
 const NoteVersion NoteKind = "version"
 
+// NoteInterface is about an interface that the card prefers to the one in use: it counts while that is in use.
+const NoteInterface NoteKind = "interface"
+
 func (n Note) String() string { return n.Text }
 
 // UnmarshalJSON also reads a bare sentence.

@@ -4,13 +4,15 @@
 //	Client ── Send, Get, List, Cancel, Find, SetPush, …: one exchange each
 //	       ── Stream, Await: follow a task: stream ─cut→ get, subscribe (or poll, or be woken) ─→ … until it ends or needs somebody
 //	         │
-//	         ├─ dialect: v1.0, v0.3, v0.1: by the card, by what the first message is answered, by what a person says
-//	         └─ transport: JSON-RPC, HTTP+JSON, gRPC
+//	         └─ way: one interface of the agent, the card's next where this one is not served
+//	             ├─ dialect: v1.0, v0.3, v0.1: by the card, by what the first message is answered, by what a person says
+//	             └─ transport: JSON-RPC, HTTP+JSON, gRPC
 //
 // What it guarantees:
 //
 //   - Callers see the meaning of A2A v1.0, whatever the agent speaks. When the card turns out to be wrong about that, the
 //     other generations are tried, once each, while the answers show that nothing was carried out; what works is remembered.
+//     So are the card's other interfaces (Options.Interfaces) where nobody serves the one in use.
 //   - A message is sent once. After a timeout, or when anything may have been carried out, it is never sent again; the
 //     error says so in MayHaveRun. Agents of v0.1 are first asked for the task, whose name the client made.
 //   - A broken stream is mended by asking for the task and subscribing again, or by looking at it again and again where the
@@ -18,7 +20,7 @@
 //     nothing. A push is a hint to look, never taken at its word.
 //   - Events of tasks and contexts other than the one asked for are dropped; a task that has ended stays as it ended.
 //   - Every failure is an *Error. A call ended by its own context returns the context's error.
-//   - Requests go to the agent's own origin and to no other, by the HTTP client given to New. No answer is read beyond
+//   - Requests go to the origin of the interface in use and to no other, by the HTTP client given to New. No answer is read beyond
 //     its limit, counted after decompression.
 package a2aclient
 
@@ -52,8 +54,12 @@ type Options struct {
 	// Authorize adds credentials to a request. It is called for each one, and only for the interface's own origin.
 	Authorize func(context.Context, *http.Request) error
 
-	Verdict  *Verdict      // what Learned was told before, for the same card
-	Learned  func(Verdict) // is told when the agent proved to speak something, to be kept by the hash of its card
+	// Interfaces are those of the agent in order of preference, as card.Interfaces returns them. Where the one given to New
+	// is not served they are tried, which is only ever done when nothing can have been carried out.
+	Interfaces []a2a.AgentInterface
+
+	Verdict  *Verdict      // what Learned was told before, for the same card and interface
+	Learned  func(Verdict) // is told when the agent proved to speak something, or to be served elsewhere, see Client.Interface: to be kept by the hash of its card
 	Override *Override     // what a person says instead of the card; nothing else is then tried
 
 	Extensions []string // URIs of the extensions that the caller understands
@@ -78,17 +84,15 @@ type Options struct {
 // Client calls one agent. It is safe for concurrent use.
 type Client struct {
 	card       *a2a.AgentCard
-	iface      a2a.AgentInterface
 	o          Options
 	log        *slog.Logger
-	transport  transport
-	binding    string
 	extensions []string // as a header tells those that both sides know; nil for none
 	active     atomic.Pointer[[]string]
 
-	speech   atomic.Pointer[speech]
-	noStream atomic.Bool // the agent said that it cannot stream
-	noPush   atomic.Bool // it said that it cannot push
+	ways []*way // in order of preference
+	use  atomic.Pointer[way]
+
+	noPush atomic.Bool // the agent said that it cannot push
 
 	extendedMu sync.Mutex
 	extended   *a2a.AgentCard
@@ -102,10 +106,7 @@ func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error
 	if c == nil {
 		c = &a2a.AgentCard{}
 	}
-	cl := &Client{card: c, iface: o.Override.over(iface), o: *o, log: o.Logger}
-	if cl.binding = a2a.BindingJSONRPC; cl.iface.Binding != "" {
-		cl.binding = strings.ToUpper(cl.iface.Binding)
-	}
+	cl := &Client{card: c, o: *o, log: o.Logger}
 	if cl.log == nil {
 		cl.log = slog.New(slog.DiscardHandler)
 	}
@@ -123,18 +124,18 @@ func New(c *a2a.AgentCard, iface a2a.AgentInterface, o *Options) (*Client, error
 	def(&cl.o.PollMin, time.Second)
 	def(&cl.o.PollMax, 30*time.Second)
 	def(&cl.o.Patience, time.Minute)
-	if err := cl.listen(); err != nil {
-		return nil, err
-	}
-	var err error
-	if cl.transport, err = cl.dial(cl.iface); err != nil {
+	if err := cl.setWays(iface); err != nil {
 		return nil, err
 	}
 	return cl, nil
 }
 
 // Close gives back the connections that the client itself holds. Calls under way may fail.
-func (c *Client) Close() { c.transport.close() }
+func (c *Client) Close() {
+	for _, w := range c.ways {
+		w.transport.close()
+	}
+}
 
 // shared lists the extensions that both the card and the caller know, as a header has them.
 func (c *Client) shared() string {
@@ -150,7 +151,9 @@ func (c *Client) shared() string {
 }
 
 // Streams reports whether the agent is thought to stream.
-func (c *Client) Streams() bool { return c.card.Capabilities.Streaming && !c.noStream.Load() }
+func (c *Client) Streams() bool {
+	return c.card.Capabilities.Streaming && !c.use.Load().noStream.Load()
+}
 
 // Activated lists the extensions that the agent said it used for its last answer, of those that were asked for.
 func (c *Client) Activated() []string {
@@ -187,7 +190,7 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	if err := c.check(r); err != nil {
 		return nil, err
 	}
-	v, err := c.call(ctx, wire.OpSend, c.addressed(r))
+	v, err := c.call(ctx, wire.OpSend, r)
 	if err != nil {
 		return nil, c.unspoken(err)
 	}
@@ -205,7 +208,7 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 // another language.
 func (c *Client) unspoken(err error) error {
 	var e *Error
-	if !errors.As(err, &e) || e.Kind != card.KindUnsupported || c.speech.Load().proven() {
+	if !errors.As(err, &e) || e.Kind != card.KindUnsupported || c.use.Load().speech.Load().proven() {
 		return err
 	}
 	return &Error{
@@ -215,35 +218,14 @@ func (c *Client) unspoken(err error) error {
 	}
 }
 
-// addressed is r with the interface's tenant.
-func (c *Client) addressed(r *a2a.SendRequest) *a2a.SendRequest {
-	if r.Tenant != "" || c.iface.Tenant == "" {
-		return r
-	}
-	out := *r
-	out.Tenant = c.iface.Tenant
-	return &out
-}
-
-func (c *Client) tenant(given string) string {
-	if given != "" {
-		return given
-	}
-	return c.iface.Tenant
-}
-
 // Get returns a task as it stands.
 func (c *Client) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	q := *r
-	q.Tenant = c.tenant(q.Tenant)
-	return c.task(ctx, wire.OpGet, &q, q.ID)
+	return c.task(ctx, wire.OpGet, r, r.ID)
 }
 
 // Cancel asks the agent to stop a task and returns it as it then stands: it may still be working.
 func (c *Client) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	q := *r
-	q.Tenant = c.tenant(q.Tenant)
-	return c.task(ctx, wire.OpCancel, &q, q.ID)
+	return c.task(ctx, wire.OpCancel, r, r.ID)
 }
 
 func (c *Client) task(ctx context.Context, op wire.Op, params any, id string) (*a2a.Task, error) {
@@ -251,6 +233,11 @@ func (c *Client) task(ctx context.Context, op wire.Op, params any, id string) (*
 	if err != nil {
 		return nil, err
 	}
+	return c.itsTask(op, v, id)
+}
+
+// itsTask is what an agent answered, if that is the task asked for.
+func (c *Client) itsTask(op wire.Op, v any, id string) (*a2a.Task, error) {
 	t, ok := v.(*a2a.Task)
 	switch {
 	case !ok:
@@ -263,9 +250,7 @@ func (c *Client) task(ctx context.Context, op wire.Op, params any, id string) (*
 
 // List returns a page of the tasks that the agent lets us see.
 func (c *Client) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
-	q := *r
-	q.Tenant = c.tenant(q.Tenant)
-	v, err := c.call(ctx, wire.OpList, &q)
+	v, err := c.call(ctx, wire.OpList, r)
 	if err != nil {
 		return nil, err
 	}

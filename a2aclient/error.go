@@ -111,9 +111,6 @@ func (c *Client) answered(op wire.Op, status int, h http.Header, ae *a2a.Error) 
 		e.What = fmt.Sprintf("%s reported an error: %s", name, sentence(ae.Message))
 		e.Do = "Try again; if it stays so, tell whoever runs the agent."
 	}
-	if ae.Code == 0 && ae.Kind == a2a.KindUnsupportedOperation {
-		e.Status = 0 // our own codec: this dialect has no such operation
-	}
 	return e
 }
 

@@ -31,16 +31,17 @@ func (c *Client) ExtendedCard(ctx context.Context) (*a2a.AgentCard, error) {
 
 // askExtended asks in the way of the agent's version: by an operation since v0.3, by an address of its own in v0.2.
 func (c *Client) askExtended(ctx context.Context) (*a2a.AgentCard, error) {
-	t, ok := c.transport.(*jsonrpc)
+	w := c.use.Load()
+	t, ok := w.transport.(*jsonrpc)
 	byAddress := ok && c.Dialect() != wire.NEW
-	if byAddress && strings.HasPrefix(c.iface.Version, "0.2") {
+	if byAddress && strings.HasPrefix(w.iface.Version, "0.2") {
 		ac, err := t.extendedCard(ctx)
 		if err == nil || !nowhere(err) {
 			return ac, err
 		}
 		byAddress = false
 	}
-	v, err := c.call(ctx, wire.OpExtendedCard, &a2a.ExtendedCardRequest{Tenant: c.iface.Tenant})
+	v, err := c.call(ctx, wire.OpExtendedCard, &a2a.ExtendedCardRequest{})
 	if err == nil {
 		ac, ok := v.(*a2a.AgentCard)
 		if !ok || ac == nil {

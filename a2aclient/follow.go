@@ -161,10 +161,11 @@ func (c *Client) lost(err error) *Error {
 
 // subscribed yields the events of a subscription until it ends.
 func (f *follower) subscribed(ctx context.Context, resume string) error {
+	w := f.c.use.Load()
 	q := &request{
-		dialect: f.c.Dialect(), op: wire.OpSubscribe, params: &a2a.SubscribeRequest{Tenant: f.c.iface.Tenant, ID: f.task}, lastEvent: resume,
+		dialect: w.speech.Load().dialect, op: wire.OpSubscribe, params: &a2a.SubscribeRequest{ID: f.task}, lastEvent: resume,
 	}
-	x, err := f.c.transport.begin(ctx, q)
+	x, err := w.begin(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,11 @@ type follower struct {
 
 	task      string // "" until the agent named it
 	context   string
-	continued bool          // the task existed before
-	named     bool          // it was we who named it
-	plain     bool          // a single stream: no reconciling
-	refused   *wire.Dialect // in which the agent did not stream
+	continued bool         // the task existed before
+	named     bool         // it was we who named it
+	plain     bool         // a single stream: no reconciling
+	refused   *way         // on which the agent did not stream
+	dialect   wire.Dialect // in which it did not
 
 	seen    progress
 	yielded int  // events so far

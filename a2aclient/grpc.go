@@ -28,9 +28,9 @@ import (
 // credentials it may carry; the client must speak HTTP/2, in plain text too where the interface's URL is http.
 type rpc struct{ web }
 
-func newRPC(c *Client, i a2a.AgentInterface) (*rpc, error) {
+func newRPC(c *Client, w *way) (*rpc, error) {
 	t := &rpc{web{grpc: true}}
-	return t, t.init(c, card.Address(&i))
+	return t, t.init(c, w)
 }
 
 // Values of headers, shared by all requests.

@@ -15,9 +15,9 @@ type jsonrpc struct {
 	lastID atomic.Uint64
 }
 
-func newJSONRPC(c *Client, address string) (*jsonrpc, error) {
+func newJSONRPC(c *Client, w *way) (*jsonrpc, error) {
 	t := &jsonrpc{}
-	return t, t.init(c, address)
+	return t, t.init(c, w)
 }
 
 func (t *jsonrpc) begin(ctx context.Context, q *request) (answer, error) {

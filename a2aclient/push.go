@@ -12,16 +12,12 @@ import (
 // SetPush asks the agent to report a task, p.TaskID, to a webhook, and returns what it keeps of that: the id, where it made
 // one; credentials only as far as it shows them.
 func (c *Client) SetPush(ctx context.Context, p *a2a.PushConfig) (*a2a.PushConfig, error) {
-	q := *p
-	q.Tenant = c.tenant(q.Tenant)
-	return c.push(ctx, wire.OpPushSet, &q, q.TaskID)
+	return c.push(ctx, wire.OpPushSet, p, p.TaskID)
 }
 
 // GetPush returns a push configuration of a task. Before v1.0 an empty id means the newest.
 func (c *Client) GetPush(ctx context.Context, r *a2a.PushGetRequest) (*a2a.PushConfig, error) {
-	q := *r
-	q.Tenant = c.tenant(q.Tenant)
-	return c.push(ctx, wire.OpPushGet, &q, q.TaskID)
+	return c.push(ctx, wire.OpPushGet, r, r.TaskID)
 }
 
 func (c *Client) push(ctx context.Context, op wire.Op, params any, task string) (*a2a.PushConfig, error) {
@@ -51,9 +47,7 @@ func (c *Client) ListPush(ctx context.Context, r *a2a.PushListRequest) (*a2a.Pus
 		}
 		return &a2a.PushConfigPage{Configs: []a2a.PushConfig{*p}}, nil
 	}
-	q := *r
-	q.Tenant = c.tenant(q.Tenant)
-	v, err := c.call(ctx, wire.OpPushList, &q)
+	v, err := c.call(ctx, wire.OpPushList, r)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +60,7 @@ func (c *Client) ListPush(ctx context.Context, r *a2a.PushListRequest) (*a2a.Pus
 
 // DeletePush asks the agent to forget a push configuration. Agents of v0.1 cannot.
 func (c *Client) DeletePush(ctx context.Context, r *a2a.PushDeleteRequest) error {
-	q := *r
-	q.Tenant = c.tenant(q.Tenant)
-	_, err := c.call(ctx, wire.OpPushDelete, &q)
+	_, err := c.call(ctx, wire.OpPushDelete, r)
 	return err
 }
 

@@ -21,9 +21,9 @@ type rest struct {
 	base64 atomic.Int32 // how often it wants the bytes of files encoded, 0 = not known
 }
 
-func newREST(c *Client, address string) (*rest, error) {
+func newREST(c *Client, w *way) (*rest, error) {
 	t := &rest{}
-	return t, t.init(c, address)
+	return t, t.init(c, w)
 }
 
 func (t *rest) begin(ctx context.Context, q *request) (answer, error) {
@@ -136,7 +136,7 @@ func files(q *request) bool {
 // encoded twice, and only what is around an answer tells which it is: before its first file the agent is asked for its card.
 func (t *rest) encodesOnce(ctx context.Context) bool {
 	if t.base64.Load() == 0 {
-		q := &request{dialect: wire.PROTO, op: wire.OpExtendedCard, params: &a2a.ExtendedCardRequest{Tenant: t.c.iface.Tenant}}
+		q := &request{dialect: wire.PROTO, op: wire.OpExtendedCard, params: &a2a.ExtendedCardRequest{Tenant: t.way.iface.Tenant}}
 		if x, err := t.ask(ctx, q, false, false, t.nested.Load(), false); err == nil {
 			x.finish(nil, nil)
 		}

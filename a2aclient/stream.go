@@ -27,13 +27,12 @@ func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest) iter.Seq2[a2a.E
 			f.fail(err)
 			return
 		}
-		r := c.addressed(r)
 		if c.Streams() {
 			if err := f.stream(ctx, r); !f.unable(err) {
 				return
 			}
-			d := c.Dialect()
-			f.refused = &d
+			f.refused = c.use.Load()
+			f.dialect = f.refused.speech.Load().dialect
 			c.log.Info("an agent does not stream though its card says so", "agent", c.o.Peer)
 		}
 		f.send(ctx, r)
@@ -56,9 +55,9 @@ func (c *Client) Subscribe(ctx context.Context, task string) iter.Seq2[a2a.Event
 	return func(yield func(a2a.Event, error) bool) {
 		f := c.follower(yield)
 		f.task, f.continued, f.plain = task, true, true
-		err := c.attempt(wire.OpSubscribe, false, func(d wire.Dialect) error {
-			q := &request{dialect: d, op: wire.OpSubscribe, params: &a2a.SubscribeRequest{Tenant: c.iface.Tenant, ID: task}}
-			x, err := c.transport.begin(ctx, q)
+		err := c.attempt(wire.OpSubscribe, false, func(w *way, d wire.Dialect) error {
+			q := &request{dialect: d, op: wire.OpSubscribe, params: &a2a.SubscribeRequest{ID: task}}
+			x, err := w.begin(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -101,9 +100,9 @@ func (f *follower) put(d wire.Dialect, r *a2a.SendRequest) *a2a.SendRequest {
 // stream sends r as a streaming call and follows the task to its end. An error is returned only while nothing was yielded
 // and the agent may be asked in another way.
 func (f *follower) stream(ctx context.Context, r *a2a.SendRequest) error {
-	err := f.c.attempt(wire.OpStream, !f.continued, func(d wire.Dialect) error {
+	err := f.c.attempt(wire.OpStream, !f.continued, func(w *way, d wire.Dialect) error {
 		q := &request{dialect: d, op: wire.OpStream, params: f.put(d, r)}
-		x, err := f.c.transport.begin(ctx, q)
+		x, err := w.begin(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -183,8 +182,8 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 		f.fail(f.c.stranger(t.ID, f.task))
 		return
 	}
-	if f.refused != nil && *f.refused == f.c.Dialect() {
-		f.c.noStream.Store(true)
+	if w := f.c.use.Load(); w == f.refused && f.dialect == w.speech.Load().dialect {
+		w.noStream.Store(true)
 	}
 	if f.take(ctx, e); !f.done && !f.message {
 		f.follow(ctx)
@@ -192,8 +191,8 @@ func (f *follower) send(ctx context.Context, r *a2a.SendRequest) {
 }
 
 func (f *follower) sent(ctx context.Context, r *a2a.SendRequest) (v any, err error) {
-	err = f.c.attempt(wire.OpSend, !f.continued, func(d wire.Dialect) error {
-		x, err := f.c.transport.begin(ctx, &request{dialect: d, op: wire.OpSend, params: f.put(d, r)})
+	err = f.c.attempt(wire.OpSend, !f.continued, func(w *way, d wire.Dialect) error {
+		x, err := w.begin(ctx, &request{dialect: d, op: wire.OpSend, params: f.put(d, r)})
 		if err != nil {
 			return err
 		}
@@ -238,7 +237,8 @@ func (f *follower) read(ctx context.Context, q *request, x answer) (err error) {
 		}
 		if !settled {
 			settled = true
-			f.c.settle(q.dialect, q.op)
+			f.c.settle(q.way, q.dialect, q.op)
+			f.c.take(q.way)
 		}
 		if f.take(ctx, fr.event); f.done || fr.final && f.begun() {
 			return nil // some servers leave the stream open behind its end

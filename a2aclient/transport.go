@@ -24,6 +24,7 @@ type transport interface {
 
 // request is one operation as a transport is to send it.
 type request struct {
+	way       *way         // that it goes, see way.begin
 	dialect   wire.Dialect // NEW, MID or OLD over JSON-RPC; NEW or PROTO over HTTP+JSON and gRPC
 	op        wire.Op
 	params    any    // as wire.AppendCall takes them
@@ -68,15 +69,16 @@ type frame struct {
 	final bool // the agent says that nothing follows
 }
 
-// dial returns the transport to an interface.
-func (c *Client) dial(i a2a.AgentInterface) (transport, error) {
+// dial returns the transport of a way.
+func (c *Client) dial(w *way) (transport, error) {
+	i := w.iface
 	switch {
 	case i.Binding == "", strings.EqualFold(i.Binding, a2a.BindingJSONRPC):
-		return newJSONRPC(c, i.URL)
+		return newJSONRPC(c, w)
 	case strings.EqualFold(i.Binding, a2a.BindingREST):
-		return newREST(c, i.URL)
+		return newREST(c, w)
 	case strings.EqualFold(i.Binding, a2a.BindingGRPC):
-		return newRPC(c, i)
+		return newRPC(c, w)
 	}
 	return nil, &Error{
 		Kind: card.KindNoInterface, Where: card.WhereUs,
@@ -88,12 +90,12 @@ func (c *Client) dial(i a2a.AgentInterface) (transport, error) {
 func (c *Client) call(ctx context.Context, op wire.Op, params any) (any, error) {
 	var v any
 	r, _ := params.(*a2a.SendRequest)
-	err := c.attempt(op, r != nil && r.Message.TaskID == "", func(d wire.Dialect) error {
+	err := c.attempt(op, r != nil && r.Message.TaskID == "", func(w *way, d wire.Dialect) error {
 		q := &request{dialect: d, op: op, params: params}
 		if r != nil && d == wire.OLD {
 			q.params = named(r)
 		}
-		x, err := c.transport.begin(ctx, q)
+		x, err := w.begin(ctx, q)
 		if err != nil {
 			return err
 		}

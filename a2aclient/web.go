@@ -20,13 +20,15 @@ import (
 // web is what the bindings over HTTP share: the address, and how a request is sent there and nowhere else.
 type web struct {
 	c      *Client
+	way    *way // that this is the transport of
 	origin string
 	grpc   bool // requests are calls of gRPC
 	http   http.RoundTripper
 	url    atomic.Pointer[url.URL] // of the interface, repaired when a redirect said so
 }
 
-func (w *web) init(c *Client, address string) error {
+func (w *web) init(c *Client, on *way) error {
+	address := card.Address(&on.iface)
 	u, err := url.Parse(address)
 	if err != nil {
 		return errors.New("a2aclient: the interface has no valid URL")
@@ -34,7 +36,7 @@ func (w *web) init(c *Client, address string) error {
 	if w.origin, err = card.Origin(address); err != nil || u.User != nil {
 		return errors.New("a2aclient: the interface's URL must be absolute, http or https, without credentials")
 	}
-	if w.c, w.http = c, c.o.HTTP.Transport; w.http == nil {
+	if w.c, w.way, w.http = c, on, c.o.HTTP.Transport; w.http == nil {
 		w.http = through{&http.Client{
 			Transport:     c.o.HTTP.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -129,7 +131,7 @@ func (w *web) send(ctx context.Context, q *request, method string, u *url.URL, b
 		h["A2a-Version"] = versionOne
 	}
 	if w.c.extensions != nil {
-		known := w.c.speech.Load().proven()
+		known := w.way.speech.Load().proven()
 		if q.dialect == wire.NEW || !known {
 			h["A2a-Extensions"] = w.c.extensions
 		}

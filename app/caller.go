@@ -28,8 +28,9 @@ type caller struct {
 	hooks    *hooks // nil = agents cannot reach us
 	reported func(run string, x *wire.Exchange)
 
-	// learned is told when an agent proved to speak something. It must not block.
-	learned func(g *orchestrator.Agent, v a2aclient.Verdict)
+	// learned is told when an agent proved to speak something, or to be served at another of its interfaces. It must not
+	// block.
+	learned func(g *orchestrator.Agent, k *a2aclient.Client, v a2aclient.Verdict)
 
 	// heard is told how a call to an agent went, where that differs from how the last one did: nil, it answered. It must
 	// not block.
@@ -65,16 +66,22 @@ func (c *caller) client(g *orchestrator.Agent) (*a2aclient.Client, error) {
 	}
 	id := g.ID
 	verdict, override := speech(g)
-	k, err := a2aclient.New(g.Card, g.Interface, &a2aclient.Options{
+	var all []a2a.AgentInterface
+	if g.Card != nil && !chosen {
+		all = card.Interfaces(g.Card, g.CardURL)
+	}
+	var k *a2aclient.Client
+	var err error
+	k, err = a2aclient.New(g.Card, g.Interface, &a2aclient.Options{
 		HTTP: c.egress.Client(egress.Policy{
 			Agent: id, HeaderTime: headerTime,
 			Credentials: func(ctx context.Context) ([]egress.Bound, error) { return c.creds.of(ctx, id) },
 			Trace:       func(ctx context.Context) string { return orchestrator.OriginOf(ctx).Trace.Parent() },
 		}),
-		Logger: c.log, Tap: c.tap, Peer: id, Verdict: verdict, Override: override, Hook: c.hook(g),
+		Logger: c.log, Tap: c.tap, Peer: id, Interfaces: all, Verdict: verdict, Override: override, Hook: c.hook(g),
 		Learned: func(v a2aclient.Verdict) {
 			if c.learned != nil {
-				c.learned(g, v)
+				c.learned(g, k, v)
 			}
 		},
 	})
@@ -111,6 +118,28 @@ func speech(g *orchestrator.Agent) (*a2aclient.Verdict, *a2aclient.Override) {
 	return nil, nil
 }
 
+// at is an agent at the interface at which it is called now.
+func at(g *orchestrator.Agent, k *a2aclient.Client) *orchestrator.Agent {
+	in := k.Interface()
+	if in == g.Interface {
+		return g
+	}
+	moved := *g
+	moved.Interface = in
+	return &moved
+}
+
+// probe asks an agent for a task that it cannot know, at the interface that its card prefers first, and returns the client
+// that did.
+func (c *caller) probe(ctx context.Context, g *orchestrator.Agent) (*a2aclient.Client, error) {
+	k, err := c.client(g)
+	if err != nil {
+		return nil, err
+	}
+	err = k.Probe(ctx)
+	return k, c.went(at(g, k), err)
+}
+
 // forget ends the connections of an agent.
 func (c *caller) forget(agent string) {
 	c.mu.Lock()
@@ -130,7 +159,7 @@ func (c *caller) Send(ctx context.Context, g *orchestrator.Agent, r *a2a.SendReq
 			yield(nil, err)
 			return
 		}
-		c.relay(g, k.Stream(ctx, r), yield)
+		c.relay(g, k, k.Stream(ctx, r), yield)
 	}
 }
 
@@ -141,12 +170,12 @@ func (c *caller) Await(ctx context.Context, g *orchestrator.Agent, task string) 
 			yield(nil, err)
 			return
 		}
-		c.relay(g, k.Await(ctx, task), yield)
+		c.relay(g, k, k.Await(ctx, task), yield)
 	}
 }
 
 // relay passes events on, and errors in the orchestrator's terms.
-func (c *caller) relay(g *orchestrator.Agent, events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool) {
+func (c *caller) relay(g *orchestrator.Agent, k *a2aclient.Client, events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool) {
 	answered := false
 	for e, err := range events {
 		var gap *a2aclient.GapError
@@ -156,7 +185,7 @@ func (c *caller) relay(g *orchestrator.Agent, events iter.Seq2[a2a.Event, error]
 			err = &orchestrator.Gap{Reason: gap.Reason}
 		default:
 			answered = err == nil
-			err = c.went(g, err)
+			err = c.went(at(g, k), err)
 		}
 		if !yield(e, err) {
 			return
@@ -170,7 +199,7 @@ func (c *caller) Get(ctx context.Context, g *orchestrator.Agent, r *a2a.GetReque
 		return nil, err
 	}
 	t, err := k.Get(ctx, r)
-	return t, c.went(g, err)
+	return t, c.went(at(g, k), err)
 }
 
 func (c *caller) Cancel(ctx context.Context, g *orchestrator.Agent, r *a2a.CancelRequest) (*a2a.Task, error) {
@@ -179,7 +208,7 @@ func (c *caller) Cancel(ctx context.Context, g *orchestrator.Agent, r *a2a.Cance
 		return nil, err
 	}
 	t, err := k.Cancel(ctx, r)
-	return t, c.went(g, err)
+	return t, c.went(at(g, k), err)
 }
 
 func (c *caller) Find(ctx context.Context, g *orchestrator.Agent, contextID, messageID string) (*a2a.Task, error) {
@@ -188,7 +217,7 @@ func (c *caller) Find(ctx context.Context, g *orchestrator.Agent, contextID, mes
 		return nil, err
 	}
 	t, err := k.Find(ctx, contextID, messageID)
-	return t, c.went(g, err)
+	return t, c.went(at(g, k), err)
 }
 
 // List asks an agent for its own list of our tasks.
@@ -198,7 +227,7 @@ func (c *caller) List(ctx context.Context, g *orchestrator.Agent, r *a2a.ListReq
 		return nil, err
 	}
 	p, err := k.List(ctx, r)
-	return p, c.went(g, err)
+	return p, c.went(at(g, k), err)
 }
 
 var _ orchestrator.Caller = (*caller)(nil)

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/a2a"
 	"parley/orchestrator"
 )
@@ -93,7 +91,7 @@ func (a *App) reachAll(ctx context.Context, agents []*orchestrator.Agent) []erro
 func (a *App) reach(ctx context.Context, g *orchestrator.Agent) error {
 	ctx, stop := context.WithTimeout(asProbe(ctx), 10*time.Second)
 	defer stop()
-	_, err := a.caller.Get(ctx, g, &a2a.GetRequest{ID: uuid.NewString()})
+	_, err := a.caller.probe(ctx, g)
 	var answered *a2a.Error
 	if errors.As(err, &answered) {
 		return nil

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/a2a"
 	"parley/a2a/wire"
 	"parley/a2aclient/card"
@@ -179,12 +177,18 @@ func (r *registry) Test(ctx context.Context, id string) (*orchestrator.AgentTest
 	return t, nil
 }
 
-// call asks an agent for a task that it cannot know. That it says so proves address, sign-in and version at once, and
-// costs it nothing.
+// call asks an agent for a task that it cannot know: at the interface that its card prefers, and where nobody serves that,
+// at the next.
 func (r *registry) call(ctx context.Context, g *orchestrator.Agent, t *orchestrator.AgentTest, step func(string, string, error), leave func(string, string)) {
 	began := time.Now()
-	_, err := r.caller.Get(asProbe(ctx), g, &a2a.GetRequest{ID: uuid.NewString()})
+	k, err := r.caller.probe(asProbe(ctx), g)
 	took := time.Since(began)
+	if k != nil {
+		g = at(g, k)
+		for _, l := range k.Left() {
+			step("Address", whyLeft(g.Interface, l), nil)
+		}
+	}
 	origin, _ := card.Origin(card.Address(&g.Interface))
 	secure := slices.IndexFunc(r.egress.Seen(g.ID), func(s egress.Seen) bool { return s.Origin == origin })
 	if secure >= 0 {
@@ -228,9 +232,11 @@ func (r *registry) call(ctx context.Context, g *orchestrator.Agent, t *orchestra
 		default:
 			leave("Sign-in", "It wants none.")
 		}
-		if now, err := r.there(ctx, g.ID); err == nil {
-			step("Version", "It speaks "+now.Dialect+" over "+bindingName(now.Interface.Binding)+".", nil)
+		dialect := g.Dialect
+		if g.Known != orchestrator.KnownByPerson {
+			dialect, _ = spoken(g.Interface, k.Speaks())
 		}
+		step("Version", "It speaks "+dialect+" over "+bindingName(g.Interface.Binding)+".", nil)
 	}
 	r.amend(g, func(found *orchestrator.Agent) bool {
 		var f *orchestrator.Fault
@@ -390,7 +396,7 @@ func (r *registry) ExtendedCard(ctx context.Context, id string) (*a2a.AgentCard,
 		return nil, err
 	}
 	c, err := k.ExtendedCard(ctx)
-	if err = r.caller.went(g, err); err != nil {
+	if err = r.caller.went(at(g, k), err); err != nil {
 		return nil, err
 	}
 	r.kept.mu.Lock()

@@ -311,7 +311,7 @@ func (r *registry) Speak(ctx context.Context, id string, at *a2a.AgentInterface)
 		if g.Trust != old.Trust || g.CardHash != old.CardHash {
 			return noAgent(ctx, r.store, id, orchestrator.ErrNotFound)
 		}
-		g.Interface, g.Dialect, g.Known = i, dialectOf(i), known
+		g.Interface, g.Dialect, g.Known, g.Notes = i, dialectOf(i), known, withoutInterface(g.Notes)
 		return nil
 	})
 	if err != nil {

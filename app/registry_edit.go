@@ -3,26 +3,87 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/a2a"
 	"parley/a2aclient"
+	"parley/a2aclient/card"
 	"parley/orchestrator"
 )
 
-// learned keeps what an agent proved to speak, unless its card or its address changed meanwhile, or a person chose.
-func (r *registry) learned(g *orchestrator.Agent, v a2aclient.Verdict) {
+// learned keeps what an agent proved to speak and where, unless its card or its address changed meanwhile, or a person chose.
+func (r *registry) learned(g *orchestrator.Agent, k *a2aclient.Client, v a2aclient.Verdict) {
+	in, left := k.Interface(), k.Left()
 	r.amend(g, func(found *orchestrator.Agent) bool {
 		was := *found
 		if was.Known == orchestrator.KnownByPerson {
 			return false
 		}
-		found.Dialect, found.Known = dialectOf(found.Interface), orchestrator.KnownByCard
-		if v.By != a2aclient.ByAnswer {
-			found.Dialect, found.Known = v.Dialect.String(), orchestrator.KnownByAnswer
+		found.Dialect, found.Known = spoken(in, v)
+		if in != was.Interface {
+			found.Interface = in
+			found.Notes = append(withoutInterface(was.Notes), passedOver(in, left)...)
 		}
-		return found.Dialect != was.Dialect || found.Known != was.Known
+		return found.Dialect != was.Dialect || found.Known != was.Known || found.Interface != was.Interface
 	})
+}
+
+// spoken is what an agent was found to speak at an interface, and how that is known.
+func spoken(in a2a.AgentInterface, v a2aclient.Verdict) (string, orchestrator.KnownBy) {
+	if v.By == a2aclient.ByTrial || v.By == a2aclient.ByRecord {
+		return v.Dialect.String(), orchestrator.KnownByAnswer
+	}
+	return dialectOf(in), orchestrator.KnownByCard
+}
+
+// withoutInterface is a copy of an agent's notes without those about the interfaces that its card prefers to the one in use.
+func withoutInterface(notes []a2a.Note) []a2a.Note {
+	return slices.DeleteFunc(slices.Clone(notes), func(n a2a.Note) bool { return n.Kind == a2a.NoteInterface })
+}
+
+// passedOver says which interface is used instead of those that the card prefers, and why: a sentence for each.
+func passedOver(in a2a.AgentInterface, left []a2aclient.Left) (notes []a2a.Note) {
+	for _, l := range left {
+		notes = append(notes, a2a.Note{Kind: a2a.NoteInterface, Text: whyLeft(in, l)})
+	}
+	return notes
+}
+
+func whyLeft(in a2a.AgentInterface, l a2aclient.Left) (note string) {
+	over, at, first, there := bindingName(in.Binding), placeOf(in), bindingName(l.Interface.Binding), placeOf(l.Interface)
+	switch l.Err.Kind {
+	case card.KindRefused:
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, refuses connections.", over, at, first, there)
+	case card.KindDNS:
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, cannot be found.", over, at, first, there)
+	case card.KindTLS:
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, makes no secure connection.", over, at, first, there)
+	case card.KindTimeout, card.KindUnreachable:
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, cannot be reached.", over, at, first, there)
+	case card.KindUnauthenticated, card.KindForbidden:
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, wants a sign-in of its own.", over, at, first, there)
+	case card.KindBlocked:
+		note = fmt.Sprintf("It is called over %s at %s: Parley may not go to the %s address that its card names first, %s.", over, at, first, there)
+	default:
+		note = fmt.Sprintf("It is called over %s at %s: at the %s address that its card names first, %s, no messages are taken.", over, at, first, there)
+	}
+	return note
+}
+
+// placeOf is where an interface is, for people.
+func placeOf(i a2a.AgentInterface) string {
+	u, err := url.Parse(card.Address(&i))
+	if err != nil || u.Host == "" {
+		return shown(i.URL)
+	}
+	if strings.EqualFold(i.Binding, a2a.BindingGRPC) {
+		return shown(u.Host)
+	}
+	return card.Show(u)
 }
 
 // heard keeps how the last contact with an agent went, and since when it goes so.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"parley/a2a/sign"
@@ -133,7 +134,7 @@ func (r *registry) pinnedAt(ctx context.Context, f *card.Found) (*orchestrator.S
 		return nil, err
 	}
 	for _, g := range agents {
-		if g.Signature != nil && g.Signature.Keys != nil && (g.CardURL != "" && g.CardURL == f.URL || g.Interface == f.Interface) {
+		if g.Signature != nil && g.Signature.Keys != nil && (g.CardURL != "" && g.CardURL == f.URL || slices.Contains(card.Interfaces(f.Card, f.URL), g.Interface)) {
 			return g.Signature, nil
 		}
 	}

@@ -69,7 +69,7 @@ func (f *finder) search(ctx context.Context, u *url.URL) (body []byte, at *url.U
 		if !errors.As(err, &e) {
 			return nil, nil, tried, err // the caller gave up
 		}
-		tried = append(tried, Try{URL: Show(p), Status: e.Status, Result: result(e)})
+		tried = append(tried, Try{URL: Show(p), Status: e.Status, Result: Result(e)})
 		if best == nil || telling(e) > telling(best) {
 			best = e
 		}
@@ -106,7 +106,8 @@ func telling(e *Error) int {
 	return 3
 }
 
-func result(e *Error) string {
+// Result is what came of an address that was tried, in a few words (Try.Result).
+func Result(e *Error) string {
 	switch e.Kind {
 	case KindNotFound:
 		return "not found"

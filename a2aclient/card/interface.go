@@ -56,19 +56,65 @@ func rank(version string) int {
 	return 3
 }
 
-// Choose picks the interface to use: the highest version that both sides speak, then the agent's own order. Cards before
-// v1.0 order nothing but their main address, which comes first; among the others the binding decides. Bindings and versions
-// that nobody here speaks are passed over.
+// Choose picks the interface to use, the first of those that usable returns.
 func Choose(c *a2a.AgentCard) (a2a.AgentInterface, error) {
+	can, others, unknown := usable(c)
+	if len(can) > 0 {
+		return can[0], nil
+	}
+	name := c.Name
+	switch {
+	case len(unknown) > 0:
+		return a2a.AgentInterface{}, &Error{
+			Kind: KindVersion, Where: WhereUs,
+			What: fmt.Sprintf("%s speaks version %s of A2A; Parley speaks 1.0, 0.3, 0.2 and 0.1.", name, shorten(strings.Join(unknown, " and "))),
+			Do:   "Ask whoever runs the agent for another version of it.",
+		}
+	case len(others) > 0:
+		return a2a.AgentInterface{}, &Error{
+			Kind: KindNoInterface, Where: WhereUs,
+			What: fmt.Sprintf("%s can be reached over %s only, which Parley does not speak.", name, shorten(strings.Join(others, " and "))),
+			Do:   "Ask whoever runs the agent to offer JSON-RPC as well.",
+		}
+	}
+	return a2a.AgentInterface{}, invalid("supportedInterfaces", "it names no address at which the agent can be reached")
+}
+
+// Interfaces returns the interfaces of a card that are spoken, in order of preference, so that the next can be tried where
+// one is not served: each address once for each binding. at is where the card was found, "" for one that was given itself;
+// the addresses are repaired by it like that of Found.Interface, which is the first.
+func Interfaces(c *a2a.AgentCard, at string) []a2a.AgentInterface {
+	found := placeOf(at)
+	can, _, _ := usable(c)
+	out := can[:0:0]
+	for _, i := range can {
+		repair(&i, found)
+		if !slices.ContainsFunc(out, func(o a2a.AgentInterface) bool {
+			return o.Binding == i.Binding && o.Tenant == i.Tenant && Address(&o) == Address(&i)
+		}) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// placeOf is where a card was found, nil for one that was given itself.
+func placeOf(at string) *url.URL {
+	if u, err := url.Parse(at); err == nil && u.Host != "" {
+		return u
+	}
+	return nil
+}
+
+// usable orders the interfaces of a card: the highest version that both sides speak first, then the agent's own order.
+// Cards before v1.0 order nothing but their main address, which comes first; among the others the binding decides. Bindings
+// and versions that nobody here speaks are left out, and returned by name.
+func usable(c *a2a.AgentCard) (can []a2a.AgentInterface, others, unknown []string) {
 	type offer struct {
 		a2a.AgentInterface
 		rank, place int
 	}
-	var (
-		usable  []offer
-		others  []string
-		unknown []string
-	)
+	var offers []offer
 	for n, i := range c.Interfaces {
 		if i.Binding == "" {
 			i.Binding = a2a.BindingJSONRPC
@@ -87,30 +133,15 @@ func Choose(c *a2a.AgentCard) (a2a.AgentInterface, error) {
 		if n > 0 && strings.HasPrefix(i.Version, "0.") {
 			o.place = 1 + at
 		}
-		usable = append(usable, o)
+		offers = append(offers, o)
 	}
-	if len(usable) > 0 {
-		slices.SortStableFunc(usable, func(a, b offer) int {
-			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.place, b.place))
-		})
-		return usable[0].AgentInterface, nil
+	slices.SortStableFunc(offers, func(a, b offer) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.place, b.place))
+	})
+	for _, o := range offers {
+		can = append(can, o.AgentInterface)
 	}
-	name := c.Name
-	switch {
-	case len(unknown) > 0:
-		return a2a.AgentInterface{}, &Error{
-			Kind: KindVersion, Where: WhereUs,
-			What: fmt.Sprintf("%s speaks version %s of A2A; Parley speaks 1.0, 0.3, 0.2 and 0.1.", name, shorten(strings.Join(unknown, " and "))),
-			Do:   "Ask whoever runs the agent for another version of it.",
-		}
-	case len(others) > 0:
-		return a2a.AgentInterface{}, &Error{
-			Kind: KindNoInterface, Where: WhereUs,
-			What: fmt.Sprintf("%s can be reached over %s only, which Parley does not speak.", name, shorten(strings.Join(others, " and "))),
-			Do:   "Ask whoever runs the agent to offer JSON-RPC as well.",
-		}
-	}
-	return a2a.AgentInterface{}, invalid("supportedInterfaces", "it names no address at which the agent can be reached")
+	return can, others, unknown
 }
 
 func appendNew(list []string, s string) []string {
@@ -327,7 +358,7 @@ func originOf(u *url.URL) (string, error) {
 }
 
 // Origins lists every origin that using the card may lead to, the chosen interface's first: where the card came from, all
-// its interfaces, and the sign-in servers it names. Approving an agent grants exactly these. Links a person may click
+// its interfaces where they are called, and the sign-in servers it names. Approving an agent grants exactly these. Links a person may click
 // (documentation, provider, icon) are not among them, nor is this machine when the card came from another.
 func (f *Found) Origins() []string {
 	var out []string
@@ -347,9 +378,10 @@ func (f *Found) Origins() []string {
 	}
 	add(Address(&f.Interface))
 	add(f.URL)
-	for n := range f.Card.Interfaces {
-		if i := &f.Card.Interfaces[n]; i.URL != f.Declared { // which was replaced: nothing goes there
-			add(Address(i))
+	for _, i := range f.Card.Interfaces {
+		if i.URL != f.Declared { // which was replaced: nothing goes there
+			repair(&i, placeOf(f.URL))
+			add(Address(&i))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Card.SecuritySchemes)) {

@@ -36,7 +36,7 @@ func Broken(ctx context.Context, u *url.URL, err error, sent bool) error {
 		err = outer.Err // without the address, whose query may hold a secret
 	}
 	host := u.Host
-	e := &Error{Where: WhereNetwork, Retry: true, Raw: shorten(err.Error()), Err: err, MayHaveRun: sent && !neverSent(err)}
+	e := &Error{Where: WhereNetwork, Retry: true, Raw: shorten(err.Error()), Err: err, MayHaveRun: sent && !Unsent(err)}
 	var (
 		dns     *net.DNSError
 		blocked blocker
@@ -77,7 +77,7 @@ func Broken(ctx context.Context, u *url.URL, err error, sent bool) error {
 		e.Kind = KindUnreachable
 		e.What = fmt.Sprintf("There is no way to reach %s from here.", host)
 		e.Do = "Check this computer's network connection, or whether a VPN is needed."
-	case neverSent(err):
+	case Unsent(err):
 		e.Kind = KindUnreachable
 		e.What = fmt.Sprintf("No connection to %s could be made.", host)
 		e.Do = "Check the address, and that this computer is online."
@@ -95,8 +95,8 @@ type blocker interface {
 	Blocked() (reason, advice string) // neither a sentence nor an address: "nobody approved it"; a sentence
 }
 
-// neverSent reports whether err came before a byte of the request could leave.
-func neverSent(err error) bool {
+// Unsent reports whether err, of an exchange, came before a byte of the request could leave.
+func Unsent(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return true
@@ -118,7 +118,18 @@ func isTLS(err error) bool {
 	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) ||
 		errors.As(err, &invalid) || errors.As(err, &name) ||
 		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") ||
-		strings.Contains(err.Error(), "TLS handshake")
+		strings.Contains(err.Error(), "TLS handshake") || answersHello(err)
+}
+
+// answersHello reports whether err is an alert by which a server says that it will not come to a connection at all (RFC 8446
+// section 6.2), which crypto/tls has no type for. It looked at no request.
+func answersHello(err error) bool {
+	for _, alert := range []string{"handshake failure", "protocol version not supported", "unrecognized name", "no application protocol"} {
+		if strings.HasSuffix(err.Error(), "remote error: tls: "+alert) {
+			return true
+		}
+	}
+	return false
 }
 
 // wantsCertificate reports whether a server broke off because the client showed no certificate: an alert of TLS 1.3
@@ -189,6 +200,9 @@ func Refused(u *url.URL, resp *http.Response, body []byte) *Error {
 		e.Kind, e.Retry, e.MayHaveRun = KindGateway, true, true
 		e.What = fmt.Sprintf("The server in front of the agent at %s cannot reach it (%s).", u.Host, said)
 		e.Do = "Try again in a while; if it stays so, tell whoever runs the agent."
+	case code == http.StatusNotImplemented:
+		e.Kind = KindUnsupported
+		e.What = fmt.Sprintf("%s cannot do that (%s).", u.Host, said)
 	case code >= 500:
 		e.Kind, e.Retry, e.MayHaveRun = KindAgent, true, true
 		e.What = fmt.Sprintf("%s failed inside (%s).", u.Host, said)

@@ -49,7 +49,7 @@ func addressesOf(card []byte, at string) ([]a2a.AgentInterface, error) {
 	if err != nil {
 		return nil, &sign.Error{Kind: sign.KindCard, Message: fmt.Sprintf("The signed part of the card cannot be used by itself: %v", err)}
 	}
-	return append(found.Card.Interfaces, found.Interface), nil
+	return append(found.Card.Interfaces, Interfaces(found.Card, at)...), nil
 }
 
 // KeysURL returns where the signatures of a card say that their key is published (jku), if that is the origin which the
