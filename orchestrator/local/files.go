@@ -64,10 +64,14 @@ func (d *Driver) planOf(file string, source []byte, inputs map[string]json.RawMe
 	w, problems := d.files.read(file, source)
 	if len(problems) > 0 {
 		p := problems[0]
-		return nil, &orchestrator.Fault{
+		f := &orchestrator.Fault{
 			Kind: "workflow", Where: orchestrator.WhereUs, Do: "Correct the workflow file.",
-			What: fmt.Sprintf("The workflow %s cannot be run: line %d, %s.", file, p.Line, strings.TrimSuffix(p.What, ".")),
+			What: fmt.Sprintf("The workflow cannot be run (%s, line %d, column %d): %s.", file, p.Line, p.Column, strings.TrimSuffix(p.What, ".")),
 		}
+		if file == workflow.Unnamed {
+			f.What = fmt.Sprintf("The workflow cannot be run (line %d, column %d): %s.", p.Line, p.Column, strings.TrimSuffix(p.What, "."))
+		}
+		return nil, f
 	}
 	g, err := w.Graph(inputs, depth)
 	if err != nil {

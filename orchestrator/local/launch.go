@@ -14,6 +14,7 @@ import (
 	"parley/orchestrator"
 	"parley/orchestrator/engine"
 	"parley/orchestrator/steps"
+	"parley/orchestrator/workflow"
 )
 
 var _ orchestrator.Planner = (*Driver)(nil)
@@ -44,7 +45,7 @@ func (d *Driver) Launch(ctx context.Context, l *orchestrator.Launch) (*orchestra
 
 // planFor reads what is to be carried out, and the id of the kept workflow that it is.
 func (d *Driver) planFor(ctx context.Context, l *orchestrator.Launch) (*engine.Planned, string, error) {
-	file, source, kept := "workflow", l.Source, l.As
+	file, source, kept := workflow.Unnamed, l.Source, l.As
 	switch {
 	case l.Workflow != "" && l.Source != nil:
 		return nil, "", errors.New("a launch has a workflow or a source, not both")

@@ -291,7 +291,11 @@ steps:
 
 func planBadLaunch(w *world) {
 	w.add("a", echoes(""))
+	w.must(w.store.Write(w.ctx, &orchestrator.Batch{Workflows: []*orchestrator.Workflow{{ID: "bad", Name: "Bad", Source: []byte("name: Bad\nsteps: {}\n")}}}))
 	for what, l := range map[string]*orchestrator.Launch{
+		"The workflow cannot be run (line 2, column 1): ":           {Source: []byte("name: Bad\nsteps: {}\n")},
+		"The workflow cannot be run (bad.yaml, line 2, column 1): ": {Workflow: "bad"},
+
 		"yaml":    {Source: []byte("name: [")},
 		"input":   launch("\n  - {id: a, agent: a, message: go}\n", "nobody", `"x"`),
 		"unknown": {Workflow: "nobody"},
@@ -299,6 +303,8 @@ func planBadLaunch(w *world) {
 		var f *orchestrator.Fault
 		if run, err := w.planner().Launch(w.ctx, l); !errors.As(err, &f) {
 			w.Errorf("%s: %+v, %v", what, run, err)
+		} else if strings.HasSuffix(what, " ") && !strings.HasPrefix(f.What, what) {
+			w.Errorf("%s, want %s…", f.What, what)
 		}
 	}
 	for _, err := range w.store.OpenRuns(w.ctx, orchestrator.OwnAgent) {
@@ -338,7 +344,14 @@ func planFails(w *world) {
 	}
 	run = w.launch("\n  - {id: b, agent: slow, message: \"${{ int('x') }}\"}\n")
 	w.reaches(run.ID, a2a.TaskStateFailed)
-	if f := w.step(run.ID, "b").Fault; f == nil || f.Kind != "expression" {
+	if f := w.step(run.ID, "b").Fault; f == nil || f.Kind != "expression" || !strings.HasPrefix(f.What, "Step b (“Test”, line 3, column ") {
+		w.Errorf("%+v", f)
+	}
+	w.must(w.store.Write(w.ctx, &orchestrator.Batch{Workflows: []*orchestrator.Workflow{{ID: "kept", Name: "Kept", Source: []byte("name: Kept\nsteps:\n  - {id: b, agent: slow, message: \"${{ int('x') }}\"}\n")}}}))
+	run, err = w.planner().Launch(w.ctx, &orchestrator.Launch{Workflow: "kept"})
+	w.must(err)
+	w.reaches(run.ID, a2a.TaskStateFailed)
+	if f := w.step(run.ID, "b").Fault; f == nil || !strings.HasPrefix(f.What, "Step b (kept.yaml, line 3, column ") {
 		w.Errorf("%+v", f)
 	}
 

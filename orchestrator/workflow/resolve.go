@@ -188,13 +188,16 @@ func (v *evaluation) seen() map[string]any {
 
 // fault tells a person where an expression, or what it gives, is wrong.
 func (v *evaluation) fault(at Pos, format string, args ...any) *orchestrator.Fault {
-	who := "The workflow"
+	who, file := "The workflow", v.spec.File
 	if v.spec.ID != "" {
 		who = "Step " + v.spec.ID
 	}
+	if file == Unnamed && v.of.Run.Name != "" {
+		file = "“" + v.of.Run.Name + "”"
+	}
 	return &orchestrator.Fault{
 		Kind: "expression", Where: orchestrator.WhereUs,
-		What: fmt.Sprintf("%s (%s:%d:%d): %s.", who, v.spec.File, at.Line, at.Column, fmt.Sprintf(format, args...)),
+		What: fmt.Sprintf("%s (%s, line %d, column %d): %s.", who, file, at.Line, at.Column, fmt.Sprintf(format, args...)),
 		Do:   "Correct the workflow file, or what it is given.",
 
 		Final: len(v.of.Steps) == 0, // what steps gave may be another thing the next time

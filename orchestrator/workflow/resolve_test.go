@@ -201,19 +201,19 @@ func TestExpressions(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ expr, want string }{
-		{`steps.a.data.x.y`, "Step z (w.yaml:5:66): cannot fetch x from <nil>."},
+		{`steps.a.data.x.y`, "Step z (w.yaml, line 5, column 66): cannot fetch x from <nil>."},
 		{`inputs.l[7]`, "out of range"},
 		{`1 % (len(inputs.l) - 3)`, "divide by zero"},
 		{`int(inputs.s)`, "abc"},
-		{`inputs.o + 1`, "w.yaml:5:"},
+		{`inputs.o + 1`, "w.yaml, line 5, column "},
 		{`join(inputs.l, ",")`, "element 0 of the list is no text"},
 		{`keys(inputs.l)`, "only a map has keys"},
-		{`fromJSON(inputs.s)`, "w.yaml:5:"},
+		{`fromJSON(inputs.s)`, "w.yaml, line 5, column "},
 		{`len(map(1..100000000, #))`, "it makes too much at once"},
 	} {
 		_, err := eval(t, tt.expr, &Result{})
 		var f *orchestrator.Fault
-		if !errors.As(err, &f) || f.Kind != "expression" || f.Where != orchestrator.WhereUs || !strings.HasPrefix(f.What, "Step z (w.yaml:5:") || !strings.Contains(f.What, tt.want) || f.Do == "" {
+		if !errors.As(err, &f) || f.Kind != "expression" || f.Where != orchestrator.WhereUs || !strings.HasPrefix(f.What, "Step z (w.yaml, line 5, column ") || !strings.Contains(f.What, tt.want) || f.Do == "" {
 			t.Errorf("%s: %v; want %s", tt.expr, err, tt.want)
 		} else if strings.Contains(f.Do, "`?.`") != strings.Contains(f.What, "nil") {
 			t.Errorf("%s: %s what to do: %s", tt.expr, f.What, f.Do)
@@ -233,10 +233,10 @@ steps:
 		round   int
 		want    string
 	}{
-		{"list", `3`, 1, "Step list (w.yaml:4:24): `for-each` gives a number, not a list."},
+		{"list", `3`, 1, "Step list (w.yaml, line 4, column 24): `for-each` gives a number, not a list."},
 		{"list", `null`, 1, "`for-each` gives nothing, not a list"},
 		{"list", `[{"a":{}},{}]`, 1, "cannot fetch b from <nil>, for item 2 of 2."},
-		{"cond", `"yes"`, 1, "Step cond (w.yaml:5:18): `if` gives a text, not true or false."},
+		{"cond", `"yes"`, 1, "Step cond (w.yaml, line 5, column 18): `if` gives a text, not true or false."},
 		{"pass", `{"id":"x"}`, 1, "`artifacts` gives a map that is no artifact of a step"},
 		{"pass", `[1]`, 1, "`artifacts` gives a number that is no artifact of a step"},
 		{"none", `1`, 1, "the message has no parts"},
@@ -249,7 +249,7 @@ steps:
 		}
 	}
 	specs, env := specs(t, "name: n\ninputs: {x: {}}\nsteps: [{id: a, agent: x, message: m}]\noutputs: {y: \"${{ inputs.x.z }}\"}\n", map[string]json.RawMessage{"x": json.RawMessage("null")})
-	if _, err := Outputs(specs[""], env); err == nil || !strings.HasPrefix(err.Error(), "The workflow (w.yaml:4:") {
+	if _, err := Outputs(specs[""], env); err == nil || !strings.HasPrefix(err.Error(), "The workflow (w.yaml, line 4, column ") {
 		t.Error(err)
 	}
 	if _, err := Resolve(json.RawMessage("{"), env); err == nil {

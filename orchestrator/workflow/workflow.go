@@ -167,6 +167,10 @@ type Pos struct {
 	Column int `json:"column"`
 }
 
+// Unnamed is the name of a file that there is only the text of: where something is wrong when it is carried out, people are
+// told the workflow's own name.
+const Unnamed = "workflow"
+
 // Parse reads a workflow file. It returns either a workflow or all that is wrong with the file, in its order; of more
 // than 100 problems the first. name stands in messages, and is where ./ of `use` begins.
 func Parse(name string, src []byte) (*Workflow, Problems) {
