@@ -128,16 +128,28 @@ func checkMath(t *testing.T, where string, n *html.Node) {
 // checkExport reports whatever in an exported file could run or fetch anything.
 func checkExport(t *testing.T, r *reply) {
 	t.Helper()
-	policy := false
+	policy, hosts := false, false
 	for n := range r.doc.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
 		}
 		switch n.Data {
-		case "script", "iframe", "object", "embed", "base", "link", "form", "input", "button", "audio", "video", "source":
+		case "script", "iframe", "object", "embed", "base", "link", "form", "input", "audio", "video", "source":
 			t.Errorf("the file has a <%s>", n.Data)
+		case "button": // of code, where nothing listens
+			if attr(n, "type") != "button" || attr(n, "formaction") != "" {
+				t.Errorf("the file has a <button> %v", n.Attr)
+			}
 		case "meta":
-			policy = policy || attr(n, "http-equiv") == "Content-Security-Policy" && strings.HasPrefix(attr(n, "content"), "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+			switch attr(n, "http-equiv") {
+			case "":
+			case "Content-Security-Policy":
+				policy = attr(n, "content") == "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+			case "x-dns-prefetch-control":
+				hosts = attr(n, "content") == "off"
+			default:
+				t.Errorf("the file has <meta http-equiv=%q>", attr(n, "http-equiv"))
+			}
 		case "style":
 			if s := textOf(n); strings.Contains(s, "url(") || strings.Contains(s, "@import") {
 				t.Error("the file's style fetches something")
@@ -146,13 +158,13 @@ func checkExport(t *testing.T, r *reply) {
 		for _, a := range n.Attr {
 			v := strings.ToLower(strings.TrimSpace(a.Val))
 			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "srcdoc" || a.Key == "src" && !strings.HasPrefix(v, "data:image/") ||
-				a.Key == "href" && !goodHref(n, v) {
+				a.Key == "href" && (!goodHref(n, v) || strings.HasPrefix(v, "/")) {
 				t.Errorf("the file has <%s %s=%q>", n.Data, a.Key, a.Val)
 			}
 		}
 	}
-	if !policy {
-		t.Error("the file does not say that it runs nothing")
+	if !policy || !hosts {
+		t.Error("the file does not say that it runs nothing and looks nothing up")
 	}
 }
 

@@ -29,6 +29,7 @@ func Headers(csp string) Middleware {
 		"Cross-Origin-Resource-Policy": {"same-origin"},
 		"Permissions-Policy":           {permissions},
 		"X-Frame-Options":              {"DENY"},
+		"X-Dns-Prefetch-Control":       {"off"}, // a browser would look up the host of a link before anybody follows it
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

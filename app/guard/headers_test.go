@@ -28,6 +28,7 @@ func TestSecurityHeaders(t *testing.T) {
 			"Cross-Origin-Opener-Policy":   "same-origin",
 			"Cross-Origin-Resource-Policy": "same-origin",
 			"X-Frame-Options":              "DENY",
+			"X-Dns-Prefetch-Control":       "off",
 			"Permissions-Policy":           permissions,
 		} {
 			if got := resp.Header.Values(header); len(got) != 1 || got[0] != want {
