@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type reply struct {
 	decline bool
 	shown   string // for the receipt in the transcript
 	receipt *orchestrator.Receipt
+	early   bool // it was sent before the agent had answered the message before it
 
 	root  string // the run that its caller named, when the ask is of one of its calls,
 	after int64  // and its position
@@ -180,6 +182,9 @@ func (r *run) addressed(a *reply) (*engine.Ask, error) {
 	if len(r.state.Asks) > 0 {
 		open := &r.state.Asks[0]
 		if open.Kind == orchestrator.AskChoice || open.Kind == orchestrator.AskResend {
+			if a.early {
+				return nil, unanswered() // it does not answer a question of ours that its sender had not seen
+			}
 			choice, ok := pick(r.asks[0].Choices, a.message)
 			if !ok {
 				return nil, &a2a.Error{
@@ -192,11 +197,18 @@ func (r *run) addressed(a *reply) (*engine.Ask, error) {
 		return open, nil
 	}
 	if st == nil || st.State != orchestrator.StepAwaiting || st.Task == "" {
-		return nil, &a2a.Error{
-			Kind: a2a.KindUnsupportedOperation, Message: "the task takes no further message before its agent has answered the first",
-		}
+		return nil, unanswered()
 	}
 	return nil, nil
+}
+
+var errUnanswered = errors.New("the agent has not answered yet")
+
+// unanswered refuses a message for an agent that has not answered the one before it.
+func unanswered() error {
+	return &a2a.Error{
+		Kind: a2a.KindUnsupportedOperation, Message: "the task takes no further message before its agent has answered the first", Err: errUnanswered,
+	}
 }
 
 // take logs what a reply to an ask means.

@@ -54,6 +54,7 @@ type Options struct {
 	Turn         time.Duration // how long one turn of a task may take: 24 hours
 	CancelWait   time.Duration // how long an agent may take to answer a cancel: 15 seconds
 	StopGrace    time.Duration // how long a stop waits for what the agent says beside that: 10 seconds
+	FollowUpWait time.Duration // how long a message for a task waits until its agent has answered the one before: 30 seconds
 	PollMin      time.Duration // between looks at a task that cannot be followed, at first: 1 second
 	PollMax      time.Duration // and at last: 30 seconds
 	PollFailures int           // looks in a row that may fail: 10
@@ -64,11 +65,12 @@ const window = 64
 
 // Driver carries out runs. Create it with New, call Resume before anything is served, and Close at the end.
 type Driver struct {
-	store orchestrator.Store
-	ports steps.Ports
-	now   func() time.Time
-	log   *slog.Logger
-	grace time.Duration
+	store    orchestrator.Store
+	ports    steps.Ports
+	now      func() time.Time
+	log      *slog.Logger
+	grace    time.Duration
+	followUp time.Duration
 
 	decider planner.Decider
 	mayName func(ctx context.Context, principal, agent string) bool
@@ -126,6 +128,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 	def(&opts.Turn, 24*time.Hour)
 	def(&opts.CancelWait, 15*time.Second)
 	def(&opts.StopGrace, 10*time.Second)
+	def(&opts.FollowUpWait, 30*time.Second)
 	def(&opts.PollMin, time.Second)
 	def(&opts.PollMax, 30*time.Second)
 	d := &Driver{
@@ -135,7 +138,7 @@ func New(store orchestrator.Store, caller orchestrator.Caller, o *Options) *Driv
 			FirstReply: opts.FirstReply, Turn: opts.Turn, CancelWait: opts.CancelWait,
 			PollMin: opts.PollMin, PollMax: opts.PollMax, PollFailures: opts.PollFailures,
 		},
-		now: opts.Now, log: opts.Log, grace: opts.StopGrace, mayName: opts.MayName, decider: opts.Decider,
+		now: opts.Now, log: opts.Log, grace: opts.StopGrace, followUp: opts.FollowUpWait, mayName: opts.MayName, decider: opts.Decider,
 		live: map[string]*run{}, chats: map[string]*chat{}, counts: map[string]*count{}, where: map[string]counted{},
 		naming: map[string]chan struct{}{}, calls: map[string]int{}, maxCalls: maxCalls,
 		asking: make(chan struct{}, askedAtOnce),

@@ -297,6 +297,48 @@ func TestWorkingAgentRefusesMore(t *testing.T) {
 	waitFor(t, func() bool { return state(t, store, s.TaskID) == a2a.TaskStateCompleted })
 }
 
+// A message for a task waits for the agent's first answer only so long, and no longer than its sender and the driver.
+func TestFollowUpWaits(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"too long": 10 * time.Millisecond, "until the sender leaves": time.Hour, "until the end": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := make(chan struct{})
+			d, _, _ := setup(t, &local.Options{FollowUpWait: wait}, func(*orchestratortest.Turn) { <-answer })
+			t.Cleanup(func() { close(answer) })
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			start := func(id, task string) (local.Started, error) {
+				return d.Tasks("agent-1").Start(ctx, "ann", &a2a.SendRequest{Message: a2a.Message{ID: id, TaskID: task, Parts: []a2a.Part{a2a.TextPart("x")}}})
+			}
+			s, err := start("m1", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := make(chan error, 1)
+			go func() {
+				_, err := start("m2", s.TaskID)
+				refused <- err
+			}()
+			switch name {
+			case "until the sender leaves":
+				leave()
+			case "until the end":
+				go func() { _ = d.Close(t.Context()) }()
+			}
+			err = <-refused
+			want := map[string]bool{
+				"too long":                a2a.KindOf(err) == a2a.KindUnsupportedOperation,
+				"until the sender leaves": errors.Is(err, context.Canceled),
+				"until the end":           a2a.KindOf(err) == a2a.KindUnavailable,
+			}
+			if !want[name] {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 // A conversation can be erased while its agent works: the agent is told to stop, and nothing comes back.
 func TestForget(t *testing.T) {
 	t.Parallel()

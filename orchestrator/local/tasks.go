@@ -162,7 +162,7 @@ func (t *Tasks) next(ctx context.Context, principal string, m *a2a.Message) (Sta
 	if hasPlan(row) {
 		answer = t.d.replyPlan
 	}
-	_, after, err := answer(ctx, row.ID, "", a)
+	after, err := t.patiently(ctx, row, a, answer)
 	if errors.Is(err, orchestrator.ErrDuplicate) {
 		old, err := t.d.received(ctx, receipt)
 		return repeated(old), err
@@ -171,6 +171,36 @@ func (t *Tasks) next(ctx context.Context, principal string, m *a2a.Message) (Sta
 		return Started{}, wireError(err)
 	}
 	return Started{TaskID: row.ID, After: after}, nil
+}
+
+// patiently hands a turn on. One that comes before the task's agent has answered the turn before it waits for that, for as
+// long as FollowUpWait: until then there is no task at the agent that it could be sent to.
+func (t *Tasks) patiently(ctx context.Context, row *orchestrator.Run, a *reply,
+	answer func(context.Context, string, string, *reply) (*orchestrator.Run, int64, error),
+) (int64, error) {
+	_, after, err := answer(ctx, row.ID, "", a)
+	if !errors.Is(err, errUnanswered) {
+		return after, err
+	}
+	a.early = true
+	waiting, stop := context.WithTimeout(ctx, t.d.followUp)
+	defer stop()
+	defer context.AfterFunc(t.d.ctx, stop)()
+	for _, e := range t.d.store.FollowRun(waiting, row.ID, row.LastSeq) {
+		if e != nil {
+			break
+		}
+		if _, after, err = answer(ctx, row.ID, "", a); !errors.Is(err, errUnanswered) {
+			return after, err
+		}
+	}
+	switch closed := t.d.closed(); {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case closed != nil:
+		return 0, closed
+	}
+	return 0, err
 }
 
 func repeated(r *orchestrator.Receipt) Started {

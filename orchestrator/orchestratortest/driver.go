@@ -94,6 +94,7 @@ func RunDriver(t *testing.T, newDriver NewDriver, newStore NewStore) {
 		{"GatewaySignIn", driverGatewaySignIn},
 		{"GatewaySameMessage", driverGatewaySameMessage},
 		{"GatewayNamed", driverGatewayNamed},
+		{"GatewayFollowUp", driverGatewayFollowUp},
 		{"GatewayPrivate", driverGatewayPrivate},
 		{"GatewayList", driverGatewayList},
 		{"GatewayCancel", driverGatewayCancel},

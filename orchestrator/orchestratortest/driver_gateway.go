@@ -1,6 +1,7 @@
 package orchestratortest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -266,7 +267,7 @@ func driverGatewayNamed(w *world) {
 		}
 	}
 
-	// Several at once make one task; a driver may refuse those that come before its agent has answered the first.
+	// Several at once make one task.
 	sent := len(asker.Sent())
 	var began atomic.Int32
 	var all sync.WaitGroup
@@ -293,6 +294,81 @@ func driverGatewayNamed(w *world) {
 		if s.Message.TaskID == "" {
 			w.Error("one name began two tasks at the agent")
 		}
+	}
+}
+
+// driverGatewayFollowUp has callers say more before the agent has answered what they said first: it waits for that, and
+// then goes to the same task.
+func driverGatewayFollowUp(w *world) {
+	for name, fresh := range map[string]bool{"a task by its caller's name": true, "a task by ours": false} {
+		w.another(name, func(w *world) {
+			answer, end := make(chan struct{}), make(chan struct{})
+			agent := w.add("writer", func(x *Turn) {
+				if x.Message.TaskID != "" {
+					x.Write("text", "also "+a2a.Text(x.Message.Parts))
+					close(end)
+					return
+				}
+				<-answer
+				x.Status(a2a.TaskStateWorking)
+				<-end
+				x.Status(a2a.TaskStateCompleted)
+			})
+			w.start()
+			defer w.close()
+			tasks := w.driver.Tasks("writer")
+			say := func(task, id, text string) (string, int64, error) {
+				r := reply(task, id, text)
+				r.NewTask = fresh
+				task, after, _, err := tasks.Start(w.ctx, "ann", r)
+				return task, after, err
+			}
+			first := ""
+			if fresh {
+				first = "ann-1"
+			}
+			task, _, err := say(first, "m1", "write")
+			w.must(err)
+			w.eventually("the agent has it", func() bool { return len(agent.Sent()) == 1 })
+			type began struct {
+				task  string
+				after int64
+				err   error
+			}
+			more := make(chan began, 1)
+			go func() {
+				task, after, err := say(task, "m2", "Rome")
+				more <- began{task, after, err}
+			}()
+			// Whoever gives up leaves nothing behind.
+			gone, leave := context.WithCancel(w.ctx)
+			leave()
+			if _, _, _, err := tasks.Start(gone, "ann", reply(task, "m3", "Bergen")); !errors.Is(err, context.Canceled) {
+				w.Errorf("one who left: %v", err)
+			}
+			select {
+			case got := <-more:
+				w.Fatalf("the agent has not answered, and a message for its task is %+v", got)
+			default:
+			}
+			close(answer)
+			got := <-more
+			w.must(got.err)
+			if got.task != task {
+				w.Errorf("it began %s, want %s", got.task, task)
+			}
+			w.until("writer", "ann", task, got.after, ends)
+			sent := agent.Sent()
+			if len(sent) != 2 || sent[1].Message.TaskID == "" || a2a.Text(sent[1].Message.Parts) != "Rome" {
+				w.Errorf("the agent was sent %+v", sent)
+			}
+			if t := w.fold(task); text(t, "text") != "also Rome" {
+				w.Errorf("the task is %+v", t)
+			}
+			if _, _, err := say(task, "m4", "more"); a2a.KindOf(err) != a2a.KindTaskTerminal {
+				w.Errorf("after its end: %v", err)
+			}
+		})
 	}
 }
 
