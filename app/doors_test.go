@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	lf "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"parley/app"
 )
@@ -215,6 +221,45 @@ func TestRevokedToken(t *testing.T) {
 	p = startIn(t, p.dir)
 	if r := p.call("", token, "ListTasks", "{}"); r.StatusCode != 401 {
 		t.Errorf("after a restart: %d %s", r.StatusCode, r.body)
+	}
+}
+
+// Whoever is let in no more hears nothing more either, on the streams that he has open, too; others go on.
+func TestRevokedStreams(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	token := p.token(app.TokenInfo{Name: "gone", Agents: []string{"bench"}})
+	ctx, cancel := context.WithTimeout(bearing(t.Context(), token), 30*time.Second)
+	defer cancel()
+	rpc, err := lf.NewA2AServiceClient(p.rpc()).SendStreamingMessage(ctx, rpcSay("bench", "m1", "#bench status n=100000 every=50ms"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	his, other := p.stream("agents/bench", token, "SendStreamingMessage", say("m2", "#bench status n=100000 every=50ms")), p.stream("agents/bench", envToken, "SendStreamingMessage", say("m3", "#bench status n=100000 every=50ms"))
+	if _, err := rpc.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	his.until("WORKING")
+	other.until("WORKING")
+	verb[struct{}](p, "token.revoke", app.Named{ID: "gone"})
+	ended := make(chan []frame, 1)
+	go func() { ended <- his.rest() }()
+	select {
+	case rest := <-ended:
+		if len(rest) == 0 || !strings.Contains(string(rest[len(rest)-1].data), "error") {
+			t.Errorf("it ends without a word: %d events", len(rest))
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the stream of a revoked token goes on")
+	}
+	for err = nil; err == nil; {
+		_, err = rpc.Recv()
+	}
+	if status.Code(err) != codes.Unauthenticated {
+		t.Errorf("over gRPC it ends with %v", err)
+	}
+	if _, ok := other.next(); !ok {
+		t.Error("the stream of another caller ended, too")
 	}
 }
 

@@ -289,7 +289,7 @@ func (a *App) pushTasks(scope string) a2aserver.Tasks {
 
 // tasks are the tasks of an agent, "" = our own, as outside callers see them.
 func (p *a2aPlane) tasks(agent string) a2aserver.Tasks {
-	t := allowed{runTasks: runTasks{p.app.driver.Tasks(agent)}, readOnly: p.app.tokens.readOnly, pass: p.app.publisher.pass}
+	t := allowed{runTasks: runTasks{p.app.driver.Tasks(agent)}, readOnly: p.app.tokens.readOnly, revoked: p.app.tokens.revoked, pass: p.app.publisher.pass}
 	if agent == "" {
 		t.launch = p.app.launchOf
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"iter"
 
 	"google.golang.org/grpc/metadata"
 
@@ -23,6 +24,7 @@ func (t runTasks) Start(ctx context.Context, principal string, r *a2a.SendReques
 type allowed struct {
 	runTasks
 	readOnly func(principal string) bool
+	revoked  func(principal string) bool
 
 	// pass returns nil once a caller may begin tasks at all; nil: every one may.
 	pass func(ctx context.Context, principal string) error
@@ -60,6 +62,21 @@ func (a allowed) Cancel(ctx context.Context, principal string, r *a2a.CancelRequ
 		return nil, errReadOnlyToken
 	}
 	return a.runTasks.Cancel(ctx, principal, r)
+}
+
+// Events ends where the caller's token is revoked: a stream lives longer than the request that opened it was looked at.
+func (a allowed) Events(ctx context.Context, principal, task string, after int64) iter.Seq2[[]*a2a.Entry, error] {
+	return func(yield func([]*a2a.Entry, error) bool) {
+		for entries, err := range a.runTasks.Events(ctx, principal, task, after) {
+			if a.revoked(principal) {
+				yield(nil, a2a.ErrUnauthenticated)
+				return
+			}
+			if !yield(entries, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 var errReadOnlyToken = &a2a.Error{Kind: a2a.KindForbidden, Message: "this token may only read: get, list and subscribe"}

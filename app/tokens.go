@@ -149,6 +149,12 @@ func (t *tokens) readOnly(principal string) bool {
 	return c != nil && c.ReadOnly
 }
 
+// revoked reports whether a principal had a token and is let in by it no more.
+func (t *tokens) revoked(principal string) bool {
+	c := t.client(principal)
+	return c != nil && !c.Revoked.IsZero()
+}
+
 // mayRunWorkflows reports whether a principal may have any workflow carried out, its own files included.
 func (t *tokens) mayRunWorkflows(principal string) bool {
 	c := t.client(principal)
@@ -212,7 +218,7 @@ func (t *tokens) list(ctx context.Context) ([]TokenInfo, error) {
 	return out, err
 }
 
-// revokeToken ends a token at once. What it started goes on, and its webhooks hear nothing more of that.
+// revokeToken ends a token at once. What it started goes on, and neither its webhooks nor its open streams hear more of that.
 func (a *App) revokeToken(ctx context.Context, n Named) (struct{}, error) {
 	principal, err := a.tokens.revoke(ctx, n.ID)
 	if err == nil {
