@@ -196,7 +196,7 @@ func (c *Client) Probe(ctx context.Context) error {
 }
 
 // elsewhere runs f on the other ways after w, which err says is not served, until one is, which is used from then on. When
-// none is, err counts.
+// none is, err counts. Whoever breaks an encrypted connection does not have what was to go over it sent in the open.
 func (c *Client) elsewhere(w *way, op wire.Op, why aim, err error, f func(*way, wire.Dialect) error) error {
 	var fault *Error
 	errors.As(err, &fault)
@@ -208,7 +208,7 @@ func (c *Client) elsewhere(w *way, op wire.Op, why aim, err error, f func(*way, 
 		order = slices.Concat([]*way{now}, slices.DeleteFunc(slices.Clone(order), func(o *way) bool { return o == now }))
 	}
 	for _, other := range order {
-		if other == w {
+		if other == w || w.hidden() && !other.hidden() && other != c.use.Load() {
 			continue
 		}
 		again := c.speak(other, op, why == begins, f)
@@ -238,9 +238,18 @@ func (c *Client) passes(w *way, op wire.Op, why aim, err error) bool {
 	return why == probes && w != c.use.Load() && errors.As(err, &e) && (!served(why, err) || wantsSignIn(err))
 }
 
+// hidden reports whether nobody on the net can read what goes this way: it is encrypted, or does not leave this machine.
+func (w *way) hidden() bool {
+	u, err := url.Parse(card.Address(&w.iface))
+	return err == nil && (u.Scheme == "https" || card.Loopback(u.Hostname()))
+}
+
 // tried is what came of this way in short.
 func (w *way) tried(e *Error) card.Try {
 	t := card.Try{URL: w.iface.URL, Status: e.Status, Result: card.Result(e)}
+	if _, ok := protocol(e); ok {
+		t.Result = "takes no messages of A2A"
+	}
 	if u, err := url.Parse(card.Address(&w.iface)); err == nil {
 		t.URL = card.Show(u)
 	}
@@ -291,7 +300,7 @@ func (w *way) unserved(op wire.Op, why aim, err error) bool {
 	if !errors.As(err, &e) || e.MayHaveRun || e.Kind == card.KindBlocked {
 		return false
 	}
-	if e.Status == 0 && e.Where == card.WhereNetwork && card.Unsent(e.Err) {
+	if e.Status == 0 && e.Where != card.WhereSignIn && card.Unsent(e.Err) {
 		return true
 	}
 	if why == follows || op == wire.OpStream {

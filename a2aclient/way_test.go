@@ -119,6 +119,9 @@ func TestNextInterface(t *testing.T) {
 			t.Cleanup(s.Close)
 			return jsonrpc(s.URL)
 		},
+		"no HTTP/2 where gRPC is named": func(t *testing.T) a2a.AgentInterface {
+			return a2a.AgentInterface{URL: answering(t, 200, "", nil), Binding: "GRPC", Version: "1.0"}
+		},
 	}
 	answered := ways{
 		"404 over JSON-RPC": func(t *testing.T) a2a.AgentInterface { return jsonrpc(answering(t, 404, "not found", nil)) },
@@ -309,6 +312,39 @@ func TestOverrideHasNoOtherInterface(t *testing.T) {
 	}
 	if err := c.Probe(ctx(t)); fault(t, err).Kind != card.KindRefused || good.called() != "" {
 		t.Errorf("%v, called %q", err, good.called())
+	}
+}
+
+// What was to go over an encrypted connection is not sent in the open because somebody breaks that.
+func TestNoInterfaceInTheOpen(t *testing.T) {
+	t.Parallel()
+	good := both(t)
+	to := func(ctx context.Context, network, address string) (net.Conn, error) {
+		switch host, _, _ := net.SplitHostPort(address); host {
+		case "open.example", "127.0.0.1":
+			return (&net.Dialer{}).DialContext(ctx, network, good.Listener.Addr().String())
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, closed(t))
+	}
+	way := &http.Transport{DialContext: to}
+	t.Cleanup(way.CloseIdleConnections)
+	for _, x := range []struct {
+		first, next string
+		sent        bool
+	}{
+		{"https://agent.example", "http://open.example", false},
+		{"https://agent.example", good.URL, true}, // which does not leave this machine
+		{"http://agent.example", "http://open.example", true},
+	} {
+		before := good.called()
+		o := quick(&a2aclient.Options{HTTP: &http.Client{Transport: way}, Interfaces: []a2a.AgentInterface{jsonrpc(x.first), jsonrpc(x.next)}})
+		c, err := a2aclient.New(streaming(), jsonrpc(x.first), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Send(ctx(t), hello()); (err == nil) != x.sent || (good.called() != before) != x.sent {
+			t.Errorf("after %s at %s: %v", x.first, x.next, err)
+		}
 	}
 }
 

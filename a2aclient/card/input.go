@@ -218,7 +218,7 @@ func addresses(s string) ([]*url.URL, error) {
 	plain, secure := *u, *u
 	plain.Scheme, secure.Scheme = "http", "https"
 	switch {
-	case loopback(u.Hostname()) || unspecified(u.Hostname()):
+	case Loopback(u.Hostname()) || unspecified(u.Hostname()):
 		return []*url.URL{&plain, &secure}, nil
 	case local(u):
 		return []*url.URL{&secure, &plain}, nil

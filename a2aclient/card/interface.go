@@ -254,12 +254,12 @@ func repair(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.Agen
 	switch {
 	case u.Host == found.Host && u.Scheme == found.Scheme:
 		return "", nil
-	case unspecified(u.Hostname()), loopback(u.Hostname()) && !loopback(found.Hostname()):
+	case unspecified(u.Hostname()), Loopback(u.Hostname()) && !Loopback(found.Hostname()):
 		note = fmt.Sprintf("The card says that the agent is at %s, which from here would be this computer; the address you typed (%s) is used.",
 			u.Host, found.Host)
 	case u.Scheme == "http" && found.Scheme == "https" && u.Hostname() == found.Hostname():
 		note = fmt.Sprintf("The card names %s without encryption, though it was itself fetched over https; https is used.", u.Host)
-	case strings.EqualFold(u.Hostname(), found.Hostname()) || loopback(u.Hostname()) && loopback(found.Hostname()):
+	case strings.EqualFold(u.Hostname(), found.Hostname()) || Loopback(u.Hostname()) && Loopback(found.Hostname()):
 		return "", nil // another port of the same machine
 	default:
 		other := *i
@@ -267,7 +267,7 @@ func repair(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.Agen
 		return "", &other
 	}
 	// An unspecified address on the machine itself keeps its port: it may well be another one.
-	if unspecified(u.Hostname()) && loopback(found.Hostname()) && u.Port() != "" {
+	if unspecified(u.Hostname()) && Loopback(found.Hostname()) && u.Port() != "" {
 		moved.Scheme, moved.Host = u.Scheme, net.JoinHostPort(found.Hostname(), u.Port())
 		note = fmt.Sprintf("The card says that the agent is at %s, which is no address; %s is used.", u.Host, moved.Host)
 	}
@@ -279,12 +279,12 @@ func repair(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.Agen
 func repairGRPC(i *a2a.AgentInterface, found *url.URL) (note string, typed *a2a.AgentInterface) {
 	u, err := url.Parse(Address(i))
 	if err != nil || u.Hostname() == "" || strings.EqualFold(u.Hostname(), found.Hostname()) ||
-		loopback(u.Hostname()) && loopback(found.Hostname()) {
+		Loopback(u.Hostname()) && Loopback(found.Hostname()) {
 		return "", nil
 	}
 	moved := *i
 	moved.URL = strings.Replace(i.URL, bracketed(u.Hostname()), bracketed(found.Hostname()), 1)
-	if unspecified(u.Hostname()) || loopback(u.Hostname()) {
+	if unspecified(u.Hostname()) || Loopback(u.Hostname()) {
 		note = fmt.Sprintf("The card says that the agent is at %s, which from here would be this computer; the host you typed (%s) is used.",
 			u.Host, found.Hostname())
 		i.URL = moved.URL
@@ -316,13 +316,14 @@ func Address(i *a2a.AgentInterface) string {
 	case ok:
 		return address
 	}
-	if u, err := url.Parse("//" + address); err == nil && (loopback(u.Hostname()) || unspecified(u.Hostname())) {
+	if u, err := url.Parse("//" + address); err == nil && (Loopback(u.Hostname()) || unspecified(u.Hostname())) {
 		return "http://" + address
 	}
 	return "https://" + address
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host is this machine.
+func Loopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
@@ -363,13 +364,13 @@ func originOf(u *url.URL) (string, error) {
 func (f *Found) Origins() []string {
 	var out []string
 	from, err := url.Parse(cmp.Or(f.URL, f.Catalog))
-	away := err == nil && from.Host != "" && !loopback(from.Hostname())
+	away := err == nil && from.Host != "" && !Loopback(from.Hostname())
 	add := func(address string) {
 		if address == "" {
 			return
 		}
 		u, err := url.Parse(address)
-		if err != nil || away && (loopback(u.Hostname()) || unspecified(u.Hostname())) {
+		if err != nil || away && (Loopback(u.Hostname()) || unspecified(u.Hostname())) {
 			return
 		}
 		if o, err := originOf(u); err == nil {
