@@ -10,6 +10,7 @@ import (
 
 	"parley/a2a"
 	"parley/orchestrator"
+	"parley/orchestrator/engine"
 )
 
 var (
@@ -124,8 +125,11 @@ func (w *world) play(file string, kills []int) (outputs string, effects int) {
 		w.must(err)
 		for _, a := range open {
 			yes := &orchestrator.Answer{Text: "an answer"}
-			if a.Kind == orchestrator.AskApproval {
+			switch a.Kind {
+			case orchestrator.AskApproval:
 				yes = &orchestrator.Answer{Choice: "yes"}
+			case orchestrator.AskResend: // killed each time it was sent
+				yes = &orchestrator.Answer{Choice: engine.ResendAgain}
 			}
 			for range 2 {
 				_ = w.driver.Answer(w.ctx, a.ID, yes) // it may be killed, and the second comes too late
