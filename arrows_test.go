@@ -63,7 +63,7 @@ var arrows = map[string][]string{
 	"app/config":      {},
 	"app/cli":         {"app", "app/config", "app/demo", "app/desktop", "orchestrator", "orchestrator/workflow", "a2a"},
 	"app/demo":        {"a2aserver", "a2a"},
-	"app/desktop":     {},
+	"app/desktop":     {"app/desktop/notice"},
 	"app/egress":      {},
 	"app/guard":       {},
 	"app/vault":       {},

@@ -17,9 +17,10 @@ browser() {
 	command_needs fc-list fontconfig
 	font_needs :lang=ja fonts-noto-cjk
 	font_needs :lang=en fonts-dejavu-core
-	if [ -n "${CI:-}" ]; then # elsewhere the journeys in WebKit are left out without them
+	if [ -n "${CI:-}" ]; then # elsewhere what needs them is left out: journeys in WebKit, a desktop's notifications
 		command_needs WebKitWebDriver webkit2gtk-driver
 		command_needs Xvfb xvfb
+		command_needs dbus-daemon dbus
 	fi
 }
 

@@ -77,6 +77,7 @@ type Site struct {
 	ends    *cache[string] // the kinds of what runs failed by, by run
 	watched watches
 	opened  atomic.Int64 // sockets
+	looked  atomic.Bool  // somebody looks at the window of our own
 	tongue  atomic.Value // the code of the language that a page was last served in, a string
 	mux     http.Handler
 }

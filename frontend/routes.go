@@ -86,6 +86,7 @@ func (s *Site) routes() http.Handler {
 	s.upkeepRoutes(page)
 	page("POST /open", s.openURL)
 	page("POST /title", s.setTitle)
+	page("POST /looked", s.setLooked)
 	page("POST /download", s.download)
 
 	mux.Handle("GET /static/{name}", s.assets)

@@ -27,6 +27,8 @@ type Shell interface {
 	Show(path string) error
 	// Notify tells the person something while the window is not looked at.
 	Notify(n *Notice) error
+	// Withdraw takes a notification away that matters no more.
+	Withdraw(id string)
 	// AskSave asks, in a dialog of that title, where a file of that name is to be saved; "" when the person would rather not.
 	AskSave(title, name string) (string, error)
 }
@@ -37,6 +39,14 @@ type Notice struct {
 	Title string
 	Body  string
 	Href  string // the page of ours that a click on it shows
+
+	Buttons []Button // at most 3; a desktop may show none
+}
+
+// Button is one of a notice's.
+type Button struct {
+	Label string
+	Do    func() // called once for all buttons of a notice; nil shows what a click on the notice shows
 }
 
 // openURL opens an address in the person's browser, for a window that cannot.

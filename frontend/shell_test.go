@@ -17,13 +17,27 @@ type shell struct {
 	title  string
 	asked  []string
 	save   string // what AskSave answers
+	told   chan string
+	do     map[string]func() // what the buttons of notices do
 }
 
 func (s *shell) OpenURL(a string) error  { s.opened = append(s.opened, a); return nil }
 func (s *shell) SetTitle(t string)       { s.title = t }
 func (s *shell) OpenFolder(string) error { return nil }
-func (s *shell) Show(string) error       { return nil }
-func (s *shell) Notify(*Notice) error    { return nil }
+func (s *shell) Show(path string) error  { s.told <- "show " + path; return nil }
+func (s *shell) Withdraw(id string)      { s.told <- "withdraw " + id }
+
+func (s *shell) Notify(n *Notice) error {
+	said := n.ID + " " + n.Title + " (" + n.Body + ") " + n.Href
+	for _, b := range n.Buttons {
+		said += " [" + b.Label + "]"
+		if b.Do != nil {
+			s.do[b.Label] = b.Do
+		}
+	}
+	s.told <- said
+	return nil
+}
 
 func (s *shell) AskSave(_, name string) (string, error) {
 	s.asked = append(s.asked, name)

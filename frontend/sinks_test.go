@@ -24,7 +24,7 @@ var sinks = map[string]*regexp.Regexp{
 		`setAttribute\("(href|src|style|action|formaction|xlink:href|on\w+)"|\.(src|href|action|cssText) = |\.style\b|attributeStyleMap|insertRule|` +
 		`location\.(assign|replace)\(|location(\.href)? = |window\.open|clipboard\.write|new Notification|postMessage\(|document\.title = |import\(`),
 	".js": regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|srcdoc|\beval\(|new Function\b|\.style\b|postMessage\(`),
-	".go": regexp.MustCompile(`template\.(HTML|JS|URL|CSS)\b|templ\.(Raw|Safe\w+|JS\w+)|Content-Disposition"|exec\.Command|BrowserOpenURL|WindowSetTitle|SaveFileDialog|SendNotification|"text/template"|onScreen\(`),
+	".go": regexp.MustCompile(`template\.(HTML|JS|URL|CSS)\b|templ\.(Raw|Safe\w+|JS\w+)|Content-Disposition"|exec\.Command|BrowserOpenURL|WindowSetTitle|SaveFileDialog|SendNotification|"Notify"|"text/template"|onScreen\(`),
 }
 
 // Every sink there is stands in docs/sinks.md, with what makes it safe and with tests that there are; and nothing else does.

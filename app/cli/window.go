@@ -85,7 +85,11 @@ func (shell) OpenFolder(path string) error {
 }
 
 func (s shell) Notify(n *app.Notice) error {
-	return s.Window.Notify(n.ID, n.Title, n.Body, n.Href)
+	told := &desktop.Notice{ID: n.ID, Title: n.Title, Body: n.Body, Path: n.Href}
+	for _, b := range n.Buttons {
+		told.Buttons = append(told.Buttons, desktop.Button(b))
+	}
+	return s.Window.Notify(told)
 }
 
 // linked returns the page of ours that a link of the system's names. A link may come from anywhere, so it only ever shows

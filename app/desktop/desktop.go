@@ -46,6 +46,23 @@ type Item struct {
 	Do   Action
 }
 
+// Notice is a notification of the desktop. A later one with the same ID takes the place of the earlier one. A click on it
+// shows the window at Path.
+type Notice struct {
+	ID      string
+	Title   string
+	Body    string
+	Path    string
+	Buttons []Button // at most 3
+}
+
+// Button is one of a notice's. Do is called on a goroutine of its own, once for all buttons of a notice; nil does what a
+// click on the notice does.
+type Button struct {
+	Label string
+	Do    func()
+}
+
 // Action is what a menu does that is no page.
 type Action string
 

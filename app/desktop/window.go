@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -41,12 +40,13 @@ type Window struct {
 	ctx  context.Context // of the open window
 	base *url.URL        // of the server whose pages it shows
 	zoom float64
-	told map[string]string // pages to go to, by notification
+	desk desk              // nil: the desktop shows no notifications
+	told map[string]Notice // by ID, that may still be answered
 }
 
 // New returns a window that is not open.
 func New(o *Options) *Window {
-	w := &Window{zoom: 1, told: map[string]string{}}
+	w := &Window{zoom: 1, told: map[string]Notice{}}
 	if o != nil {
 		w.o = *o
 	}
@@ -117,8 +117,11 @@ func (w *Window) Run(ctx context.Context, start string) error {
 		OnShutdown: func(window context.Context) {
 			w.mu.Lock()
 			w.ctx = nil
+			desk := w.desk
 			w.mu.Unlock()
-			runtime.CleanupNotifications(window)
+			if desk != nil {
+				desk.Close()
+			}
 		},
 	})
 	if err != nil {
@@ -132,10 +135,12 @@ func (w *Window) opened(window context.Context, base *url.URL, at place, known b
 	w.mu.Lock()
 	w.ctx, w.base = window, base
 	w.mu.Unlock()
-	if err := runtime.InitializeNotifications(window); err != nil {
+	if desk, err := newDesk(window, w.answered); err != nil {
 		w.o.Logger.Info("the desktop shows no notifications", "err", err)
 	} else {
-		runtime.OnNotificationResponse(window, w.answered)
+		w.mu.Lock()
+		w.desk = desk
+		w.mu.Unlock()
 	}
 	if !known || at.Maximised {
 		return
@@ -207,37 +212,6 @@ func (w *Window) link(link string) {
 	if w.o.Link != nil {
 		_ = w.Show(w.o.Link(link)) // there is one: it was handed the link
 	}
-}
-
-// Notify shows a notification of the desktop. A click on it shows the window at path.
-func (w *Window) Notify(id, title, body, path string) error {
-	ctx, _, err := w.open()
-	if err != nil {
-		return err
-	}
-	if !runtime.IsNotificationAvailable(ctx) {
-		return errors.New("the desktop shows no notifications")
-	}
-	w.mu.Lock()
-	if len(w.told) > 1000 { // nobody clicks on those any more
-		clear(w.told)
-	}
-	w.told[id] = path
-	w.mu.Unlock()
-	return runtime.SendNotification(ctx, runtime.NotificationOptions{ID: id, Title: title, Body: body})
-}
-
-// answered goes where a notification that was clicked leads.
-func (w *Window) answered(r runtime.NotificationResult) {
-	if r.Error != nil {
-		w.o.Logger.Info("a notification failed", "err", r.Error)
-		return
-	}
-	w.mu.Lock()
-	path := w.told[r.Response.ID]
-	delete(w.told, r.Response.ID)
-	w.mu.Unlock()
-	_ = w.Show(path) // there is one: it showed the notification
 }
 
 // AskSave asks where a file of that name is to be saved, among the person's downloads first; "" when they would rather not.

@@ -28,7 +28,10 @@ func (*Window) SetTitle(string) {}
 func (*Window) Show(string) error { return ErrNone }
 
 // Notify returns ErrNone.
-func (*Window) Notify(_, _, _, _ string) error { return ErrNone }
+func (*Window) Notify(*Notice) error { return ErrNone }
+
+// Withdraw does nothing.
+func (*Window) Withdraw(string) {}
 
 // AskSave returns ErrNone.
 func (*Window) AskSave(string, string) (string, error) { return "", ErrNone }

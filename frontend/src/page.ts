@@ -75,7 +75,12 @@ export function page(): void {
 	document.addEventListener("toggle", framed, true);
 	all<HTMLSelectElement>("[data-kind]").forEach(kinds);
 	setInterval(tick, 1000);
-	if (native) tell("/title", { title: document.title });
+	if (!native) return;
+	tell("/title", { title: document.title });
+	const looked = () => tell("/looked", { on: document.hasFocus() ? "1" : "" });
+	addEventListener("focus", looked);
+	addEventListener("blur", looked);
+	looked();
 }
 
 export const skew = Date.now() - Number(document.body.dataset.now);
