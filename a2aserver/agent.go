@@ -180,10 +180,9 @@ func (a *Agent) add(principal string, w *work, known *live) (*live, error) {
 		return nil, err
 	}
 	m := w.message
-	m.ContextID = cmp.Or(m.ContextID, newID())
 	l := a.newLive(m.TaskID)
 	l.once.Do(func() {})
-	l.head = Head{ID: m.TaskID, ContextID: m.ContextID, Principal: principal}
+	l.head = Head{ID: m.TaskID, ContextID: cmp.Or(m.ContextID, newID()), Principal: principal}
 	l.running = true
 	w.receipt.TaskID = l.id
 	a.mu.Lock()
@@ -196,6 +195,7 @@ func (a *Agent) add(principal string, w *work, known *live) (*live, error) {
 		a.ended(principal)
 		return nil, nil
 	}
+	m.ContextID = l.head.ContextID
 	go l.run(w)
 	return l, nil
 }
