@@ -54,6 +54,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// FinalKey is true in the metadata of an error, and of the message with which a task fails, where the same request would
+// fail again, whenever and however it is made: as one that goes round in a circle. Only Parley says so.
+const FinalKey = "urn:parley:final"
+
+// Final reports whether e says so.
+func (e *Error) Final() bool { return e.Metadata[FinalKey] == "true" }
+
 // Is makes errors.Is(err, ErrTaskNotFound) hold for every error of the same kind.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)

@@ -48,6 +48,10 @@ func (c *Client) answered(op wire.Op, status int, h http.Header, ae *a2a.Error) 
 	if ae.Code != 0 {
 		e.Raw = fmt.Sprintf("%s (code %d)", e.Raw, ae.Code)
 	}
+	if ae.Final() { // whatever its kind: it is about this request, and says nothing of how the agent can be called
+		e.What = fmt.Sprintf("%s did not accept the request: %s", name, sentence(ae.Message))
+		return e
+	}
 	switch ae.Kind {
 	case a2a.KindTaskNotFound:
 		e.Kind = card.KindTaskNotFound

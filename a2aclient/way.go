@@ -314,6 +314,9 @@ func (w *way) unserved(op wire.Op, why aim, err error) bool {
 		}
 		return false
 	}
+	if ae.Final() {
+		return false
+	}
 	switch ae.Kind {
 	case a2a.KindVersionNotSupported:
 		return true

@@ -110,8 +110,8 @@ func (t *Tasks) Launch(ctx context.Context, principal string, r *a2a.SendRequest
 		return Started{}, a2a.Errorf(a2a.KindUnsupportedOperation, "only our own agent carries out workflows")
 	}
 	hops := max(steps.Hops(m.Metadata), steps.Hops(r.Metadata))
-	if hops >= steps.MaxHops {
-		return Started{}, a2a.Errorf(a2a.KindUnsupportedOperation, "the message came through %d agents already; this looks like a circle", hops)
+	if err := steps.Circle(hops); err != nil {
+		return Started{}, err
 	}
 	m.Role = a2a.RoleUser
 	fresh, done, err := t.fresh(ctx, r)

@@ -534,7 +534,8 @@ func driverGatewayCircle(w *world) {
 	if meta["urn:parley:hops"] != 8.0 || meta["kept"] == nil {
 		w.Errorf("the message went on with %v", meta)
 	}
-	if _, _, _, err := w.driver.Tasks("writer").Start(w.ctx, "ann", hops(8)); a2a.KindOf(err) != a2a.KindUnsupportedOperation {
+	var refused *a2a.Error
+	if _, _, _, err := w.driver.Tasks("writer").Start(w.ctx, "ann", hops(8)); a2a.KindOf(err) != a2a.KindUnsupportedOperation || !errors.As(err, &refused) || !refused.Final() {
 		w.Errorf("a ninth hop: %v", err)
 	}
 }

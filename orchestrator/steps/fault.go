@@ -73,7 +73,7 @@ func FaultOf(err error) *orchestrator.Fault {
 	var e *a2a.Error
 	answered := errors.As(err, &e)
 	if errors.As(err, &f) {
-		if answered && never(e.Kind) {
+		if answered && never(e) {
 			told := *f
 			told.Final = true
 			return &told
@@ -88,7 +88,7 @@ func FaultOf(err error) *orchestrator.Fault {
 	}
 	f = &orchestrator.Fault{
 		Kind: strings.ReplaceAll(strings.ToLower(string(e.Kind)), "_", "-"), Where: orchestrator.WhereAgent,
-		What: "The agent answered with an error.", Raw: shorten(e.Message), Final: never(e.Kind),
+		What: "The agent answered with an error.", Raw: shorten(e.Message), Final: never(e),
 	}
 	if e.Message != "" {
 		f.What = "The agent answered with an error: " + shorten(e.Message)

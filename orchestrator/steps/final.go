@@ -7,9 +7,6 @@ import (
 	"parley/orchestrator"
 )
 
-// finalKey is the metadata member, of the message with which a task fails, that says that it would fail again.
-const finalKey = "urn:parley:final"
-
 // Final is the metadata of the message with which a task fails for that reason: of a final one it says so, of others there
 // is none. Who has called us need not try again then, and says the same to who has called it: orchestrators that call one
 // another, in a circle even, would each try anew what the last of them cannot do.
@@ -17,13 +14,12 @@ func Final(f *orchestrator.Fault) a2a.Metadata {
 	if !f.Final {
 		return nil
 	}
-	return a2a.Metadata(`{"` + finalKey + `":true}`)
+	return a2a.Metadata(`{"` + a2a.FinalKey + `":true}`)
 }
 
-// never reports whether an agent that answers so never does what it was asked: not today, and not another time. An
-// orchestrator that finds itself in a circle answers so, too.
-func never(k a2a.ErrorKind) bool {
-	return k == a2a.KindUnsupportedOperation || k == a2a.KindMethodNotFound || k == a2a.KindExtensionRequired
+// never reports whether an agent that answers so never does what it was asked: not today, and not another time.
+func never(e *a2a.Error) bool {
+	return e.Final() || e.Kind == a2a.KindUnsupportedOperation || e.Kind == a2a.KindMethodNotFound || e.Kind == a2a.KindExtensionRequired
 }
 
 // saysFinal reports whether metadata says so.

@@ -27,6 +27,16 @@ func Hops(m a2a.Metadata) int {
 	return v.Hops
 }
 
+// Circle is the error with which a message is refused that came through that many agents; nil when they are not too many.
+func Circle(hops int) error {
+	if hops < MaxHops {
+		return nil
+	}
+	e := a2a.Errorf(a2a.KindUnsupportedOperation, "the message came through %d agents already; this looks like a circle", hops)
+	e.Metadata = map[string]string{a2a.FinalKey: "true"}
+	return e
+}
+
 // withHops returns metadata that says n, and all it said before.
 func withHops(m a2a.Metadata, n int) a2a.Metadata {
 	var all map[string]json.RawMessage
