@@ -60,6 +60,11 @@ func TestE2EVisit(t *testing.T) {
 	a.until(shows("c2"))
 	a.until(`document.querySelector("#open h1")?.textContent === "Of the second"`)
 
+	// While the other chat is on its way for long, the page says so.
+	js[string](a, `document.querySelector("#main").ariaBusy = "true"`)
+	a.until(`getComputedStyle(document.querySelector("#main")).opacity === "0.5"`)
+	js[any](a, `document.querySelector("#main").ariaBusy = null`)
+
 	// A click on the chat that is open is no further step back.
 	js[any](a, "history.back()")
 	a.until(shows("c1"))
