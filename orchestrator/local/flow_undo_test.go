@@ -20,10 +20,12 @@ func TestUndoHangs(t *testing.T) {
 		timeout string
 		after   time.Duration
 		refuses bool
+		restart bool // Parley is, half way
 	}{
-		"for an hour":        {"", engine.UndoTimeout * time.Millisecond, false},
-		"for the step's own": {", timeout: 90s", 90 * time.Second, false},
-		"and goes on":        {", timeout: 90s", 90 * time.Second, true},
+		"for an hour":        {after: engine.UndoTimeout * time.Millisecond},
+		"for the step's own": {timeout: ", timeout: 90s", after: 90 * time.Second},
+		"and goes on":        {timeout: ", timeout: 90s", after: 90 * time.Second, refuses: true},
+		"over a restart":     {after: engine.UndoTimeout * time.Millisecond, restart: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +64,11 @@ steps:
 					t.Fatalf("it was told %d times to undo", len(hangs.Sent()))
 				}
 				began := time.Now()
-				time.Sleep(c.after - time.Millisecond)
+				if c.restart {
+					time.Sleep(c.after / 2)
+					s.restart()
+				}
+				time.Sleep(c.after - time.Since(began) - time.Millisecond)
 				synctest.Wait()
 				if now := state(t, s.store, run.ID); now.Terminal() || hangs.Cancels() != 0 {
 					t.Fatalf("a millisecond before its time the run is %s, after %d cancels", now, hangs.Cancels())
