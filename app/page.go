@@ -37,6 +37,9 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Models:      a.model,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
 	}
+	if a.cfg.Shell == nil { // a window would stand there with no way back
+		o.SignOut = guard.EndSession
+	}
 	if a.samples != nil {
 		o.Demo = a.samples
 	}

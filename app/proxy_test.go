@@ -85,3 +85,28 @@ func TestPageBehindProxy(t *testing.T) {
 		t.Errorf("a form of a page without TLS: %d", r.StatusCode)
 	}
 }
+
+// Who was let in can leave, from the settings: no copy of the cookie is good afterwards. A window, which would have no way back,
+// is not offered it.
+func TestSignOut(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	cookie := p.login()
+	if r := p.do("GET", p.page()+"settings", "", "Cookie", cookie); r.StatusCode != 200 || !strings.Contains(string(r.body), `action="/session/end"`) {
+		t.Fatalf("the settings: %d, without a way out", r.StatusCode)
+	}
+	origin := strings.TrimSuffix(p.page(), "/")
+	if r := p.do("POST", p.page()+"session/end", "", "Cookie", cookie, "Origin", "http://evil.example"); r.StatusCode != http.StatusForbidden {
+		t.Errorf("another site signs out: %d", r.StatusCode)
+	}
+	if r := p.do("POST", p.page()+"session/end", "", "Cookie", cookie, "Origin", origin, "Content-Type", "application/x-www-form-urlencoded"); r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge >= 0 {
+		t.Errorf("%d %v", r.StatusCode, r.Header)
+	}
+	if r := p.do("GET", p.page()+"settings", "", "Cookie", cookie); r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the cookie is still good: %d", r.StatusCode)
+	}
+	w := start(t, func(c *app.Config) { c.Shell = &opened{} })
+	if r := w.do("GET", w.page()+"settings", "", "Cookie", w.login()); r.StatusCode != 200 || strings.Contains(string(r.body), "session/end") {
+		t.Errorf("in a window: %d", r.StatusCode)
+	}
+}

@@ -32,6 +32,7 @@ type Options struct {
 	Shell       Shell                    // nil in a browser
 	Version     string                   // shown in the settings
 	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
+	SignOut     string                   // where a browser posts to end its session; "" = it has none
 	Fleeting    bool                     // credentials are kept in memory only: the forms for them say so
 	Demo        Demo                     // nil: no demo agents are at hand
 	Planner     orchestrator.Planner     // nil: no run has a plan

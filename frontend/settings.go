@@ -50,7 +50,7 @@ func (s *Site) showSettings(w http.ResponseWriter, r *http.Request, v *view.Sett
 
 // settings reads what a section shows.
 func (s *Site) settings(ctx context.Context, section string) (*view.Settings, error) {
-	v := &view.Settings{Section: section, Fixed: map[string]string{}, Text: s.textSize(ctx), Limits: limits(ctx), Modules: modules()}
+	v := &view.Settings{Section: section, Fixed: map[string]string{}, Text: s.textSize(ctx), SignOut: s.opts.SignOut, Limits: limits(ctx), Modules: modules()}
 	read := func(name string) string {
 		value, err := s.store.Setting(ctx, name)
 		if err != nil {

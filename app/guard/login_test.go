@@ -240,7 +240,7 @@ func TestGivenPassphrase(t *testing.T) {
 		return s
 	}
 	first, w, r := open(passphrase), recorder(), httptest.NewRequest("GET", "/", nil)
-	first.issue(w, r, first.o.Login.mark())
+	first.issue(w, r, session{id: "x", mark: first.o.Login.mark()})
 	r.AddCookie(w.Result().Cookies()[0])
 	for given, want := range map[string]bool{passphrase: true, "staple battery horse": false, "": false} {
 		if got := open(given).Valid(r); got != want {
@@ -263,7 +263,7 @@ func TestRenewedSessionEnds(t *testing.T) {
 	}
 	h := s.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	w, r := recorder(), httptest.NewRequest("GET", "/", nil)
-	s.issue(w, r, l.mark())
+	s.issue(w, r, session{id: "x", mark: l.mark()})
 	r.AddCookie(w.Result().Cookies()[0])
 	now = now.Add(48 * time.Hour)
 	w = recorder()

@@ -37,7 +37,11 @@ type Sessions struct {
 	tlsHost  string // of SessionOptions.URL, where that is https
 	launch   *launchTokens
 	failures *failures
+	ended    *endedSessions
 }
+
+// EndSession is where a page of ours posts to end the session of its browser.
+const EndSession = "/session/end"
 
 // SessionOptions of OpenSessions. The zero value of a field means the default that its comment gives.
 type SessionOptions struct {
@@ -73,6 +77,9 @@ func OpenSessions(dir string, addr net.Addr, o *SessionOptions) (*Sessions, erro
 	}
 	s.launch = &launchTokens{now: s.o.Now}
 	s.failures = newFailures(s.o.Now)
+	if s.ended, err = openEnded(dir, s.o.Life, s.o.Now()); err != nil {
+		return nil, fmt.Errorf("read which sessions were ended: %w", err)
+	}
 	return s, nil
 }
 
@@ -87,14 +94,15 @@ func (s *Sessions) Token(ttl time.Duration) (token string, expires time.Time) {
 func (s *Sessions) Protect(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /session", s.enter)
+	mux.HandleFunc("POST "+EndSession, s.end)
 	mux.HandleFunc("GET /enter.js", enterFile("enter.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /enter.css", enterFile("enter.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		issued, mark, ok := s.valid(r)
+		now, ok := s.valid(r)
 		switch {
 		case ok:
-			if s.o.Now().Sub(issued) > renewAfter && r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
-				s.issue(w, r, mark)
+			if s.o.Now().Sub(now.issued) > renewAfter && r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
+				s.issue(w, r, now)
 			}
 			next.ServeHTTP(w, r)
 		case s.public(r.URL.Path):
@@ -125,7 +133,7 @@ var ErrSession = errors.New("the request has no session")
 
 // Valid reports whether a request has a session.
 func (s *Sessions) Valid(r *http.Request) bool {
-	_, _, ok := s.valid(r)
+	_, ok := s.valid(r)
 	return ok
 }
 
@@ -190,7 +198,9 @@ func (s *Sessions) enter(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusUnauthorized, "This link was used before or has expired. Ask for a new one with: parley open")
 		return
 	}
-	s.issue(w, r, mark)
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	s.issue(w, r, session{id: base64.RawURLEncoding.EncodeToString(id[:]), mark: mark})
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -229,14 +239,36 @@ func (s *Sessions) unknown(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page)
 }
 
-// issue gives a browser a new session; mark is of the passphrase that let it in, "" for a link.
-func (s *Sessions) issue(w http.ResponseWriter, r *http.Request, mark string) {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	value := base64.RawURLEncoding.EncodeToString(id[:]) + "." + strconv.FormatInt(s.o.Now().Unix(), 10)
+// end ends the session of a browser, and with it every copy of its cookie, also of one from before it was made anew.
+func (s *Sessions) end(w http.ResponseWriter, r *http.Request) {
+	if now, ok := s.valid(r); ok {
+		if err := s.ended.add(now.id, s.o.Now()); err != nil {
+			s.o.Logger.ErrorContext(r.Context(), "the end of a session could not be stored", "err", err)
+			refuse(w, r, http.StatusInternalServerError, "This could not be stored: the session may be good again after a restart.")
+			return
+		}
+	}
+	s.setCookie(w, r, "", -1)
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// session is what a cookie says.
+type session struct {
+	id     string // stays when it is made anew
+	mark   string // of the passphrase that let it in, "" for a link
+	issued time.Time
+}
+
+// issue gives a browser a session, issued now.
+func (s *Sessions) issue(w http.ResponseWriter, r *http.Request, of session) {
+	value := of.id + "." + strconv.FormatInt(s.o.Now().Unix(), 10)
+	s.setCookie(w, r, value+"."+s.sign(value, of.mark), int(s.o.Life.Seconds()))
+}
+
+func (s *Sessions) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookieOf(r), Value: value + "." + s.sign(value, mark), Path: "/", MaxAge: int(s.o.Life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.secure(r),
+		Name: s.cookieOf(r), Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.secure(r),
 	})
 }
 
@@ -265,32 +297,32 @@ func (s *Sessions) sign(value, mark string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// valid returns when the session of a request was issued, and for which mark. More than one cookie of our name is no
-// session: somebody else set one of them.
-func (s *Sessions) valid(r *http.Request) (issued time.Time, mark string, ok bool) {
+// valid returns the session of a request. More than one cookie of our name is none: somebody else set one of them.
+func (s *Sessions) valid(r *http.Request) (of session, ok bool) {
 	cookies := r.CookiesNamed(s.cookieOf(r))
 	if len(cookies) != 1 {
-		return time.Time{}, "", false
+		return session{}, false
 	}
 	parts := strings.Split(cookies[0].Value, ".")
 	if len(parts) != 3 {
-		return time.Time{}, "", false
+		return session{}, false
 	}
 	signed := func(mark string) bool {
 		return hmac.Equal([]byte(s.sign(parts[0]+"."+parts[1], mark)), []byte(parts[2]))
 	}
+	of.id = parts[0]
 	if !signed("") {
-		if mark = s.o.Login.mark(); mark == "" || !signed(mark) {
-			return time.Time{}, "", false
+		if of.mark = s.o.Login.mark(); of.mark == "" || !signed(of.mark) {
+			return session{}, false
 		}
 	}
 	unix, err := strconv.ParseInt(parts[1], 10, 64)
-	if err != nil {
-		return time.Time{}, "", false
+	if err != nil || s.ended.has(of.id) {
+		return session{}, false
 	}
-	issued = time.Unix(unix, 0)
-	age := s.o.Now().Sub(issued)
-	return issued, mark, age < s.o.Life && age > -time.Hour // a clock may have been set back, but not by much
+	of.issued = time.Unix(unix, 0)
+	age := s.o.Now().Sub(of.issued)
+	return of, age < s.o.Life && age > -time.Hour // a clock may have been set back, but not by much
 }
 
 const keyFile = "session.key"

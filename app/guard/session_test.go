@@ -165,7 +165,7 @@ func TestSessionOutlivesRestart(t *testing.T) {
 	request := func(s *Sessions) *http.Request {
 		w := recorder()
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", "/", nil)
-		s.issue(w, r, "")
+		s.issue(w, r, session{id: "x"})
 		r.Header.Set("Cookie", strings.Split(w.Header().Get("Set-Cookie"), ";")[0])
 		return r
 	}
