@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/a2a"
@@ -44,14 +45,20 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// closed is an address of this machine at which nobody listens.
+// closed is an address of this machine at which nobody listens, nor can until the test ends: our end of a connection has it.
 func closed(t *testing.T) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Cleanup(func() { ln.Close() })
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c.LocalAddr().String()
 }
 
 // answering is the address of a server that answers everything with a status and a body.
@@ -118,9 +125,6 @@ func TestNextInterface(t *testing.T) {
 			s.Config.ErrorLog = log.New(io.Discard, "", 0)
 			t.Cleanup(s.Close)
 			return jsonrpc(s.URL)
-		},
-		"no HTTP/2 where gRPC is named": func(t *testing.T) a2a.AgentInterface {
-			return a2a.AgentInterface{URL: answering(t, 200, "", nil), Binding: "GRPC", Version: "1.0"}
 		},
 	}
 	answered := ways{
@@ -366,23 +370,6 @@ func TestTenantOfTheNextInterface(t *testing.T) {
 	}
 }
 
-// revived is an interface that is refused until it is opened.
-type revived struct {
-	address string
-	t       *testing.T
-}
-
-func (r revived) open(h http.Handler) {
-	r.t.Helper()
-	ln, err := net.Listen("tcp", r.address)
-	if err != nil {
-		r.t.Skipf("somebody else took the port meanwhile: %v", err)
-	}
-	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: h}}
-	s.Start()
-	r.t.Cleanup(s.Close)
-}
-
 // Whoever follows a task of an agent that was spoken with is patient; a new message goes where somebody answers. A task
 // that the next interface does not know may be known to the one that is refused.
 func TestTasksStayWhereTheyAre(t *testing.T) {
@@ -424,19 +411,35 @@ func TestTasksStayWhereTheyAre(t *testing.T) {
 // A probe goes from the card's first choice to the last, whichever is in use, and costs no more than a question.
 func TestProbe(t *testing.T) {
 	t.Parallel()
-	good := both(t)
-	back := revived{closed(t), t}
+	good, first := both(t), both(t)
+	var back atomic.Bool
+	way := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		switch {
+		case address == good.Listener.Addr().String():
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		case back.Load():
+			return (&net.Dialer{}).DialContext(ctx, network, first.Listener.Addr().String())
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, closed(t))
+	}}
+	t.Cleanup(way.CloseIdleConnections)
 	var learned int
-	c := along(t, &a2aclient.Options{Learned: func(a2aclient.Verdict) { learned++ }}, jsonrpc("http://"+back.address), jsonrpc(good.URL))
-	if err := c.Probe(ctx(t)); fault(t, err).Kind != card.KindTaskNotFound || c.Interface().URL != good.URL || len(c.Left()) != 1 {
+	is := []a2a.AgentInterface{jsonrpc("http://first.example"), jsonrpc(good.URL)}
+	c, err := a2aclient.New(streaming(), is[0], quick(&a2aclient.Options{
+		HTTP: &http.Client{Transport: way}, Interfaces: is, Learned: func(a2aclient.Verdict) { learned++ },
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Probe(ctx(t)); fault(t, err).Kind != card.KindTaskNotFound || c.Interface() != is[1] || len(c.Left()) != 1 {
 		t.Errorf("the first is refused: %v at %+v", err, c.Interface())
 	}
-	back.open(both(t).Config.Handler)
-	if err := c.Probe(ctx(t)); fault(t, err).Kind != card.KindTaskNotFound || c.Interface().URL != "http://"+back.address || len(c.Left()) != 0 {
+	back.Store(true)
+	if err := c.Probe(ctx(t)); fault(t, err).Kind != card.KindTaskNotFound || c.Interface() != is[0] || len(c.Left()) != 0 {
 		t.Errorf("the first is back: %v at %+v", err, c.Interface())
 	}
-	if good.called() != "GetTask" || learned < 2 {
-		t.Errorf("the next was asked for %s; learned %d times", good.called(), learned)
+	if good.called() != "GetTask" || first.called() != "GetTask" || learned < 2 {
+		t.Errorf("the first was asked for %s, the next for %s; learned %d times", first.called(), good.called(), learned)
 	}
 	// Where a task has an address of its own, that there is nothing says nothing of the interface.
 	rest := a2a.AgentInterface{URL: answering(t, 404, "", nil), Binding: "HTTP+JSON", Version: "1.0"}

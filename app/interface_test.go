@@ -21,6 +21,7 @@ type manifold struct {
 	*httptest.Server
 	mu         sync.Mutex
 	interfaces string // of its card
+	gone       bool   // it is not at its address
 	said, read int
 }
 
@@ -48,7 +49,7 @@ func (m *manifold) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/.well-known/agent-card.json":
 		fmt.Fprintf(w, `{"name":"Manifold","description":"d","version":"1","supportedInterfaces":[%s],
 			"capabilities":{},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[{"id":"s","name":"S","description":"s","tags":["t"]}]}`, m.interfaces)
-	case r.Method != http.MethodPost || r.URL.Path != "/rpc" || json.NewDecoder(r.Body).Decode(&q) != nil:
+	case m.gone || r.Method != http.MethodPost || r.URL.Path != "/rpc" || json.NewDecoder(r.Body).Decode(&q) != nil:
 		w.WriteHeader(http.StatusNotFound)
 	case q.Method == "SendMessage":
 		m.said++
@@ -74,15 +75,20 @@ func interfaces(list ...string) string {
 	return strings.Join(list, ",")
 }
 
-// closedPort is an address of this machine at which nobody listens.
+// closedPort is an address at which nobody listens, nor can until the test ends: our end of a connection has it.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Cleanup(func() { ln.Close() })
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c.LocalAddr().String()
 }
 
 // passed are the notes about the interfaces that are not used.
@@ -147,9 +153,10 @@ func TestNextInterfaceIsKept(t *testing.T) {
 func TestFirstInterfaceComesBack(t *testing.T) {
 	t.Parallel()
 	p := start(t, noDemo)
-	address := closedPort(t)
+	first := newManifold(t, func(string) string { return "" })
+	first.gone = true
 	m := newManifold(t, func(own string) string {
-		return interfaces("http://"+address+"/rpc JSONRPC", own+"/rpc JSONRPC")
+		return interfaces(first.URL+"/rpc JSONRPC", own+"/rpc JSONRPC")
 	})
 	p.add(m.URL, "manifold")
 	test := func(at string) {
@@ -165,7 +172,7 @@ func TestFirstInterfaceComesBack(t *testing.T) {
 	}
 	test(m.URL)
 
-	at := &a2a.AgentInterface{URL: "http://" + address + "/rpc", Binding: a2a.BindingJSONRPC, Version: "1.0"}
+	at := &a2a.AgentInterface{URL: first.URL + "/rpc", Binding: a2a.BindingJSONRPC, Version: "1.0"}
 	if a := verb[app.AgentInfo](p, "agents.speak", app.SpeakAgent{ID: "manifold", At: at}); len(passed(a)) != 0 {
 		t.Errorf("chosen: %+v", a)
 	}
@@ -180,15 +187,10 @@ func TestFirstInterfaceComesBack(t *testing.T) {
 	verb[app.AgentInfo](p, "agents.speak", app.SpeakAgent{ID: "manifold"})
 	test(m.URL)
 
-	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Skipf("somebody else took the port meanwhile: %v", err)
-	}
-	first := &manifold{}
-	first.Server = &httptest.Server{Listener: ln, Config: &http.Server{Handler: first}}
-	first.Start()
-	t.Cleanup(first.Close)
-	test("http://" + address)
+	first.mu.Lock()
+	first.gone = false
+	first.mu.Unlock()
+	test(first.URL)
 	if r := p.call("agents/manifold", envToken, "SendMessage", say("m2", "hello")); r.result(t, "message.parts.0.text") != "hello" || first.asked()[0] != 1 {
 		t.Errorf("%s, of which the first got %v", r.body, first.asked())
 	}

@@ -69,10 +69,6 @@ func Broken(ctx context.Context, u *url.URL, err error, sent bool) error {
 		e.Kind, e.Retry = KindTLS, false
 		e.What = fmt.Sprintf("No secure connection could be made to %s: %s.", host, tlsReason(err))
 		e.Do = "If the agent has no TLS, type http:// in front of its address; otherwise its operator has to fix the certificate."
-	case onlyHTTP1(err):
-		e.Kind, e.Where, e.Retry = KindVersion, WhereAgent, false
-		e.What = fmt.Sprintf("%s does not speak HTTP/2, which gRPC needs.", host)
-		e.Do = "Look at the agent's card again: it may offer another address."
 	case errors.Is(err, ErrSlow), errors.Is(err, context.DeadlineExceeded), errors.As(err, &nerr) && nerr.Timeout():
 		e.Kind = KindTimeout
 		e.What = fmt.Sprintf("%s did not answer in time.", host)
@@ -107,7 +103,7 @@ func Unsent(err error) bool {
 	}
 	var dns *net.DNSError
 	var blocked blocker
-	return errors.As(err, &dns) || errors.As(err, &blocked) || isTLS(err) || onlyHTTP1(err)
+	return errors.As(err, &dns) || errors.As(err, &blocked) || isTLS(err)
 }
 
 func isTLS(err error) bool {
@@ -134,11 +130,6 @@ func answersHello(err error) bool {
 		}
 	}
 	return false
-}
-
-// onlyHTTP1 reports whether a server answered the first bytes of HTTP/2 as HTTP/1 has it, before any request.
-func onlyHTTP1(err error) bool {
-	return strings.HasSuffix(err.Error(), "the frame header looked like an HTTP/1.1 header")
 }
 
 // wantsCertificate reports whether a server broke off because the client showed no certificate: an alert of TLS 1.3
