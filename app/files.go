@@ -22,6 +22,7 @@ import (
 	"parley/a2a"
 	"parley/app/egress"
 	"parley/app/guard"
+	"parley/frontend"
 )
 
 // files serves outside callers the files that agents name by an address which only we can reach: in their place the
@@ -115,7 +116,7 @@ func (f *files) address(v view, file string) string {
 	sealed := f.seal.Seal(nonce, nonce, named, []byte(v.principal))
 	out := f.base + "files/" + base64.RawURLEncoding.EncodeToString(sealed)
 	if name := path.Base(u.Path); name != "." && name != "/" {
-		out += "/" + url.PathEscape(name)
+		out += "/" + url.PathEscape(frontend.CleanName(name))
 	}
 	return out
 }
@@ -177,7 +178,7 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, principal string) 
 		h.Set("Content-Type", mime.FormatMediaType(t, params))
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": frontend.CleanName(name)}))
 	h.Set("Cache-Control", "private, no-store")
 	if _, err := io.Copy(w, resp.Body); err != nil && r.Context().Err() == nil {
 		panic(http.ErrAbortHandler) // the caller must not take a part for the whole

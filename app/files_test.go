@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"mime"
 	"strings"
 	"testing"
 
@@ -40,6 +41,13 @@ func TestFilesForOutsideCallers(t *testing.T) {
 	if got.StatusCode != 200 || string(got.body) != "notes of tuesday" || got.Header.Get("Content-Type") != "text/markdown" ||
 		!strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment") || got.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("the file: %d %v %s", got.StatusCode, got.Header, got.body)
+	}
+	// Whatever the file is called, the name that a caller may store it under is a name, and leads nowhere.
+	for name, want := range map[string]string{"..%5C..%5Cevil.exe": "evil.exe", "a%E2%80%AEgpj.exe": "agpj.exe", "..%2F..%2Fetc%2Fpasswd": "passwd", "%2e%2e": "file", "x%0D%0AX-Evil: 1": "xX-Evil_ 1"} {
+		r := p.do("GET", strings.Replace(here, "today.md", name, 1), "", "Authorization", "Bearer "+mine)
+		if _, params, err := mime.ParseMediaType(r.Header.Get("Content-Disposition")); err != nil || params["filename"] != want {
+			t.Errorf("%s is stored as %q, %v", name, params["filename"], err)
+		}
 	}
 	for what, r := range map[string]*reply{
 		"somebody else's address": p.do("GET", here, "", "Authorization", "Bearer "+other),

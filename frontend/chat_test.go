@@ -321,7 +321,7 @@ func TestExportedParts(t *testing.T) {
 		if (v.Text == string(c.part.Raw)) != c.text || strings.HasPrefix(v.File, "data:application/octet-stream;base64,") != c.file || strings.Contains(v.Detail, "not part of this file") != c.named {
 			t.Errorf("%s: text of %d bytes, file of %d, %q", c.name, len(v.Text), len(v.File), v.Detail)
 		}
-		if c.file && v.Name != cleanName("../evil\u202egpj.exe") {
+		if c.file && v.Name != CleanName("../evil\u202egpj.exe") {
 			t.Errorf("%s is stored as %q", c.name, v.Name)
 		}
 	}

@@ -297,7 +297,7 @@ func exportPart(ctx context.Context, p *a2a.Part, name string) view.ExportPart {
 			return view.ExportPart{Name: name, Text: string(p.Raw)}
 		}
 		// Of no type, so that a browser stores it and never shows it.
-		return view.ExportPart{Name: cleanName(name), File: "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw), Detail: size}
+		return view.ExportPart{Name: CleanName(name), File: "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw), Detail: size}
 	case a2a.PartURL:
 		return view.ExportPart{Name: name, Detail: p.URL}
 	}

@@ -83,7 +83,7 @@ func TestExportIsHarmless(t *testing.T) {
 				t.Error("nothing of it is in the file")
 			}
 			for _, n := range find(r.doc, byTag("a")) {
-				if name := attr(n, "download"); strings.HasPrefix(attr(n, "href"), "data:") && name != cleanName(name) {
+				if name := attr(n, "download"); strings.HasPrefix(attr(n, "href"), "data:") && name != CleanName(name) {
 					t.Errorf("a file is stored as %q", name)
 				}
 			}

@@ -4,9 +4,9 @@ import "strings"
 
 const maxFilename = 120 // characters
 
-// cleanName makes a file name that is safe to write to a disk and to show: no folders, no control or direction
+// CleanName makes a file name that is safe to write to a disk and to show: no folders, no control or direction
 // characters, no leading dot, none of the characters and names that Windows keeps for itself, at most 120 characters.
-func cleanName(name string) string {
+func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
 		switch {

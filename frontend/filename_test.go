@@ -16,8 +16,8 @@ func TestFilename(t *testing.T) {
 		"a:b": "a_b", "CON": "_CON", "con.txt": "_con.txt", "COM1": "_COM1", "lpt9.log": "_lpt9.log", "console": "console", "a\x00b": "ab", "a\u202egpj.exe": "agpj.exe",
 		"\xff\xfea.txt": "a.txt", "名前.txt": "名前.txt", "a.txt. .": "a.txt", long + ".pdf": strings.Repeat("é", 116) + ".pdf", long: strings.Repeat("é", 120), "x." + long: "x." + strings.Repeat("é", 118),
 	} {
-		if got := cleanName(in); got != want {
-			t.Errorf("cleanName(%q) = %q, want %q", in, got, want)
+		if got := CleanName(in); got != want {
+			t.Errorf("CleanName(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -27,9 +27,9 @@ func FuzzFilename(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := cleanName(s)
+		got := CleanName(s)
 		if got == "" || got == "." || got == ".." || strings.ContainsAny(got, "/\\:\x00\r\n") || !utf8.ValidString(got) || utf8.RuneCountInString(got) > maxFilename+1 {
-			t.Errorf("cleanName(%q) = %q", s, got)
+			t.Errorf("CleanName(%q) = %q", s, got)
 		}
 	})
 }

@@ -158,7 +158,7 @@ var shows = map[string]bool{"text/html": true, "application/xhtml+xml": true, "i
 
 // disposition is the header that says what is to be done with a file, under a name that is clean.
 func disposition(how, name string) string {
-	if d := mime.FormatMediaType(how, map[string]string{"filename": cleanName(name)}); d != "" {
+	if d := mime.FormatMediaType(how, map[string]string{"filename": CleanName(name)}); d != "" {
 		return d
 	}
 	return how
