@@ -2,9 +2,11 @@ package egress
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"code.dny.dev/ssrf"
 )
@@ -71,16 +73,41 @@ func publicOnly(context.Context) leave {
 	}
 }
 
-// anyBut lets through whatever a typed origin leads to, but for the forbidden.
-func anyBut(typed origin) rule {
+// anyBut lets through whatever a typed origin leads to, but for the forbidden. A name that led to a public address just now
+// leads to no other: whoever answers for it could have us ask this machine, by an address that the card he served first gave.
+func (e *Egress) anyBut(typed origin) rule {
 	return func(context.Context) leave {
 		return func(host string, to netip.AddrPort) error {
 			if host != typed.host || portOf(to) != typed.port {
 				return &Refused{Reason: "it is not the address that was typed", Advice: "Type this address if it is the one that is meant."}
 			}
+			if e.rebound(host, to.Addr()) {
+				return &Refused{Reason: host + " led to a public address just now and leads to " + to.Addr().String() + " all at once", Advice: "Type the address itself if it is the one that is meant."}
+			}
 			return nil
 		}
 	}
+}
+
+// ledOut is how long it is remembered that a name led to a public address: much longer than it takes to connect an agent.
+const ledOut = 10 * time.Minute
+
+// rebound reports whether a name that led to a public address just now leads to one that is not.
+func (e *Egress) rebound(host string, ip netip.Addr) bool {
+	if publicAddr.SafeAddr(ip) != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		at, was := e.out[host]
+		return was && time.Since(at) < ledOut
+	}
+	if _, err := netip.ParseAddr(host); err == nil || LocalName(host) {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.out, func(_ string, at time.Time) bool { return time.Since(at) >= ledOut })
+	e.out[host] = time.Now()
+	return false
 }
 
 // grantsOf lets through what a person granted. A granted address is that address and no other. A granted name leads to

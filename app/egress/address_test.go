@@ -138,7 +138,7 @@ func TestForbiddenCannotBeGranted(t *testing.T) {
 			if ip.Is6() {
 				network = "tcp6"
 			}
-			for name, may := range map[string]leave{"granted": grantsOf([]origin{o}), "typed": anyBut(o)(t.Context())} {
+			for name, may := range map[string]leave{"granted": grantsOf([]origin{o}), "typed": New(nil).anyBut(o)(t.Context())} {
 				if err := judge(network, hostPort(ip, "80"), o.host, may); !isRefused(err) {
 					t.Errorf("%s (%s), %s: %v", ip, f.prefix, name, err)
 				}

@@ -69,12 +69,13 @@ type Egress struct {
 
 	mu     sync.Mutex
 	agents map[string]*agent
+	out    map[string]time.Time // names that were typed, and when they last led to a public address
 	closed bool
 }
 
 // New returns an Egress. Nil options grant nothing: only typed and public origins can be reached.
 func New(o *Options) *Egress {
-	e := &Egress{agents: map[string]*agent{}}
+	e := &Egress{agents: map[string]*agent{}, out: map[string]time.Time{}}
 	if o != nil {
 		e.o = *o
 	}
@@ -125,7 +126,7 @@ func (e *Egress) Client(p Policy) *http.Client {
 	}
 	if p.Typed != "" {
 		if t.typed, t.typedErr = parseOrigin(p.Typed); t.typedErr == nil {
-			t.typedWay = e.transport(t.headerTime, anyBut(t.typed))
+			t.typedWay = e.transport(t.headerTime, e.anyBut(t.typed))
 			t.typedWay.DisableKeepAlives = true // used for a moment; nothing to close afterwards
 		}
 	}

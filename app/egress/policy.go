@@ -91,7 +91,7 @@ func (t *trip) certified(o origin, granted, grpc bool, cert *tls.Certificate) *h
 	}
 	leave := rule(publicOnly)
 	if t.typedWay != nil && t.typed == o {
-		leave = anyBut(t.typed)
+		leave = t.e.anyBut(t.typed)
 	}
 	way := t.e.transport(t.headerTime, leave)
 	way.TLSClientConfig.Certificates = []tls.Certificate{*cert}

@@ -177,3 +177,56 @@ func TestOriginsToGrant(t *testing.T) {
 		t.Errorf("with all of them granted: %v", err)
 	}
 }
+
+// TestTypedRebinding: a name that a person typed leads to this machine if it does so from the beginning, and not once it has led
+// to a public address: what is asked for then is named by whoever was there.
+func TestTypedRebinding(t *testing.T) {
+	t.Parallel()
+	var hits atomic.Int64
+	canary := serve(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
+	port := portIn(t, canary)
+	own, public := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("93.184.215.14")
+	var out atomic.Bool
+	s := (&spy{}).let(canary)
+	e := newEgress(t, &Options{
+		OnDial: s.see,
+		Resolver: dns(t, func(string, int64) []netip.Addr {
+			if out.Load() {
+				return []netip.Addr{public}
+			}
+			return []netip.Addr{own}
+		}),
+	})
+	ask := func(host string) error { // each time by a client of its own, as a card and its keys are
+		u := "http://" + host + ":" + port
+		return fetch(t, e.Client(Policy{Typed: u}), u+"/named/by/the/card")
+	}
+	for _, host := range []string{"inside.example", "inside.example", "other.example", "agent.internal"} {
+		if err := ask(host); err != nil {
+			t.Errorf("%s, which leads here from the beginning: %v", host, err)
+		}
+	}
+	before := hits.Load()
+	out.Store(true)
+	for _, host := range []string{"rebind.example", "agent.internal"} {
+		if err := ask(host); err == nil {
+			t.Fatal("a public address was reached")
+		}
+	}
+	out.Store(false)
+	var refused *Refused
+	for range 3 {
+		if err := ask("rebind.example"); !errors.As(err, &refused) {
+			t.Errorf("it led elsewhere before: %v", err)
+		}
+	}
+	if n := hits.Load(); n != before {
+		t.Errorf("this machine was reached %d times", n-before)
+	}
+	if err := ask("agent.internal"); err != nil { // whose answers are those of the person's own network
+		t.Errorf("a local name: %v", err)
+	}
+	if err := ask("other.example"); err != nil {
+		t.Errorf("another name: %v", err)
+	}
+}
