@@ -49,8 +49,10 @@ func (c *Client) setWays(iface a2a.AgentInterface) error {
 	if !found {
 		c.ways = slices.Insert(c.ways, 0, use)
 	}
-	if len(c.ways) > maxWays && slices.Index(c.ways, use) < maxWays {
-		c.ways = c.ways[:maxWays]
+	if len(c.ways) > maxWays { // the one in use is always among them
+		if c.ways = c.ways[:maxWays]; !slices.Contains(c.ways, use) {
+			c.ways[maxWays-1] = use
+		}
 	}
 	return nil
 }
@@ -196,7 +198,8 @@ func (c *Client) Probe(ctx context.Context) error {
 }
 
 // elsewhere runs f on the other ways after w, which err says is not served, until one is, which is used from then on. When
-// none is, err counts. Whoever breaks an encrypted connection does not have what was to go over it sent in the open.
+// none is, err counts; so it does where another way only wants a sign-in of its own, and where what is followed may go on
+// at w while others know nothing of it. Whoever breaks an encrypted connection does not have what was to go over it sent in the open.
 func (c *Client) elsewhere(w *way, op wire.Op, why aim, err error, f func(*way, wire.Dialect) error) error {
 	var fault *Error
 	errors.As(err, &fault)
@@ -214,13 +217,13 @@ func (c *Client) elsewhere(w *way, op wire.Op, why aim, err error, f func(*way, 
 		again := c.speak(other, op, why == begins, f)
 		var e *Error
 		switch failed := errors.As(again, &e); {
-		case failed && (c.passes(other, op, why, again) || e.Kind == card.KindBlocked):
+		case failed && (c.passes(other, op, why, again) || e.Kind == card.KindBlocked || why != probes && wantsSignIn(again)):
 			other.left.Store(e)
 			all.Tried = append(all.Tried, other.tried(e))
 			continue
 		case served(why, again):
 			c.take(other)
-		case failed && e.Kind == card.KindTaskNotFound && !e.MayHaveRun:
+		case failed && (why == follows || e.Kind == card.KindTaskNotFound && !e.MayHaveRun):
 			return &all // the task may well be where nobody answers now
 		}
 		return again

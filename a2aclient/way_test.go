@@ -275,6 +275,24 @@ func TestNoInterfaceIsServed(t *testing.T) {
 	}
 }
 
+// One that wants a sign-in of its own is no place to stay at: it is passed, and told of when there is no other.
+func TestNextInterfaceWantsASignIn(t *testing.T) {
+	t.Parallel()
+	dead, good := jsonrpc("http://"+closed(t)), both(t)
+	for _, code := range []int{401, 403} {
+		wants := jsonrpc(answering(t, code, "", nil))
+		c := along(t, nil, dead, wants)
+		_, err := c.Send(ctx(t), hello())
+		if e := fault(t, err); e.Kind != card.KindRefused || len(e.Tried) != 2 || e.Tried[1].Status != code || c.Interface() != dead {
+			t.Errorf("%+v, it uses %+v", e, c.Interface())
+		}
+		c = along(t, nil, dead, wants, jsonrpc(good.URL))
+		if _, err := c.Send(ctx(t), hello()); err != nil || c.Interface() != jsonrpc(good.URL) {
+			t.Errorf("%v, it uses %+v", err, c.Interface())
+		}
+	}
+}
+
 // Of a card's interfaces so many are tried and no more.
 func TestInterfacesAreCounted(t *testing.T) {
 	t.Parallel()
@@ -294,6 +312,9 @@ func TestInterfacesAreCounted(t *testing.T) {
 	var is []a2a.AgentInterface
 	for range most {
 		is = append(is, jsonrpc("http://"+closed(t)))
+	}
+	if _, err := along(t, nil, append(is, is[0])...).Send(ctx(t), hello()); len(fault(t, err).Tried) != most {
+		t.Errorf("tried: %v", fault(t, err).Tried)
 	}
 	good := both(t)
 	o := quick(&a2aclient.Options{Interfaces: append(is, jsonrpc(good.URL))})
@@ -392,6 +413,13 @@ func TestTasksStayWhereTheyAre(t *testing.T) {
 	}
 	if c := along(t, nil, dead, jsonrpc(known.URL)); get(c) != nil || c.Interface() != jsonrpc(known.URL) {
 		t.Errorf("a task that it knows: %+v", c.Interface())
+	}
+
+	for _, code := range []int{401, 403, 404, 405, 500} { // nor does this say anything of it
+		c := along(t, nil, dead, jsonrpc(answering(t, code, "", nil)))
+		if fault(t, get(c)).Kind != card.KindRefused || c.Interface() != dead {
+			t.Errorf("a task, where the next answers %d: %+v", code, c.Interface())
+		}
 	}
 
 	first, second := both(t), both(t)
