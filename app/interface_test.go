@@ -119,8 +119,8 @@ func TestNextInterfaceIsKept(t *testing.T) {
 		t.Fatalf("%s", r.body)
 	}
 	want := []string{
-		"It is called over JSON-RPC at " + m.URL + "/rpc: the gRPC address that its card names first, " + dead + ", refuses connections.",
-		"It is called over JSON-RPC at " + m.URL + "/rpc: at the HTTP+JSON address that its card names first, " + m.URL + "/rest, no messages are taken.",
+		"It is called over JSON-RPC at " + m.URL + "/rpc: the gRPC address that would come before it, " + dead + ", refuses connections.",
+		"It is called over JSON-RPC at " + m.URL + "/rpc: at the HTTP+JSON address that would come before it, " + m.URL + "/rest, no messages are taken.",
 	}
 	kept := func(a app.AgentInfo) bool {
 		return a.Speaks == "v1.0 over JSON-RPC" && a.URL == m.URL+"/rpc" && a.Known == "" && slices.Equal(passed(a), want)

@@ -57,19 +57,19 @@ func whyLeft(in a2a.AgentInterface, l a2aclient.Left) (note string) {
 	over, at, first, there := bindingName(in.Binding), placeOf(in), bindingName(l.Interface.Binding), placeOf(l.Interface)
 	switch l.Err.Kind {
 	case card.KindRefused:
-		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, refuses connections.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that would come before it, %s, refuses connections.", over, at, first, there)
 	case card.KindDNS:
-		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, cannot be found.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that would come before it, %s, cannot be found.", over, at, first, there)
 	case card.KindTLS:
-		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, makes no secure connection.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that would come before it, %s, makes no secure connection.", over, at, first, there)
 	case card.KindTimeout, card.KindUnreachable:
-		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, cannot be reached.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that would come before it, %s, cannot be reached.", over, at, first, there)
 	case card.KindUnauthenticated, card.KindForbidden:
-		note = fmt.Sprintf("It is called over %s at %s: the %s address that its card names first, %s, wants a sign-in of its own.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: the %s address that would come before it, %s, wants a sign-in of its own.", over, at, first, there)
 	case card.KindBlocked:
-		note = fmt.Sprintf("It is called over %s at %s: Parley may not go to the %s address that its card names first, %s.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: Parley may not go to the %s address that would come before it, %s.", over, at, first, there)
 	default:
-		note = fmt.Sprintf("It is called over %s at %s: at the %s address that its card names first, %s, no messages are taken.", over, at, first, there)
+		note = fmt.Sprintf("It is called over %s at %s: at the %s address that would come before it, %s, no messages are taken.", over, at, first, there)
 	}
 	return note
 }

@@ -71,9 +71,8 @@ func (s *Site) notify() {
 			delete(known, id)
 		}
 	}
-	changes := s.store.Changes(s.ctx)
 	look(false)
-	for c := range changes {
+	for c := range s.store.Changes(s.ctx) {
 		if c.AskID != "" || c.RunID != "" || c.ConversationID != "" {
 			look(true)
 		}
@@ -81,7 +80,8 @@ func (s *Site) notify() {
 }
 
 // noticeButtons are what an ask can be answered with where it is told. There is an answer only for what is seen whole: a
-// choice whose question is one short line and whose choices need no more words than a button has.
+// choice whose question is one short line and whose choices need no more words than a button has. What an approval is for,
+// a plan or a message, stands on the page alone: there it is given, and here at most refused.
 func (s *Site) noticeButtons(ctx context.Context, a *orchestrator.Ask, href string) []Button {
 	label := ""
 	switch a.Kind {
@@ -99,7 +99,11 @@ func (s *Site) noticeButtons(ctx context.Context, a *orchestrator.Ask, href stri
 		return look
 	}
 	var buttons []Button
-	for _, c := range a.Choices {
+	for i, c := range a.Choices {
+		if a.Kind == orchestrator.AskApproval && i == 0 {
+			buttons = look
+			continue
+		}
 		label := view.Tv(ctx, c.Label)
 		if a.Kind != orchestrator.AskResend && c.Detail != "" || label == "" || len([]rune(label)) > buttonText || strings.ContainsAny(label, "\r\n") {
 			return look

@@ -118,6 +118,7 @@ func (w *Window) Run(ctx context.Context, start string) error {
 			w.mu.Lock()
 			w.ctx = nil
 			desk := w.desk
+			w.desk = nil
 			w.mu.Unlock()
 			if desk != nil {
 				desk.Close()
@@ -135,13 +136,20 @@ func (w *Window) opened(window context.Context, base *url.URL, at place, known b
 	w.mu.Lock()
 	w.ctx, w.base = window, base
 	w.mu.Unlock()
-	if desk, err := newDesk(window, w.answered); err != nil {
-		w.o.Logger.Info("the desktop shows no notifications", "err", err)
-	} else {
+	go func() { // a Mac asks the person first
+		desk, err := newDesk(window, w.answered)
+		if err != nil {
+			w.o.Logger.Info("the desktop shows no notifications", "err", err)
+			return
+		}
 		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.ctx == nil { // it was closed meanwhile
+			desk.Close()
+			return
+		}
 		w.desk = desk
-		w.mu.Unlock()
-	}
+	}()
 	if !known || at.Maximised {
 		return
 	}

@@ -77,7 +77,10 @@ export function page(): void {
 	setInterval(tick, 1000);
 	if (!native) return;
 	tell("/title", { title: document.title });
-	const looked = () => tell("/looked", { on: document.hasFocus() ? "1" : "" });
+	let told = Promise.resolve<unknown>(null);
+	const looked = () => { // one after the other: the last word counts
+		told = told.then(() => fetch("/looked", { method: "POST", body: new URLSearchParams({ on: document.hasFocus() ? "1" : "" }) })).catch(() => {});
+	};
 	addEventListener("focus", looked);
 	addEventListener("blur", looked);
 	looked();

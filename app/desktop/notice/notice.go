@@ -47,7 +47,8 @@ type Desk struct {
 	answered func(id, key string)
 
 	mu      sync.Mutex
-	can     []string // what the service can do; nil: not known yet
+	owner   string   // who is the service, by its own name on the bus
+	can     []string // what it can do
 	numbers map[string]uint32
 	ids     map[uint32]string
 }
@@ -81,10 +82,8 @@ func (d *Desk) Close() { _ = d.conn.Close() }
 func (d *Desk) Show(n *Notice) error {
 	d.mu.Lock() // until its number is known: it may be answered at once
 	defer d.mu.Unlock()
-	if d.can == nil {
-		if err := d.call("GetCapabilities").Store(&d.can); err != nil {
-			return fmt.Errorf("the desktop shows no notifications: %w", err)
-		}
+	if err := d.meet(); err != nil {
+		return fmt.Errorf("the desktop shows no notifications: %w", err)
 	}
 	body := n.Body
 	if slices.Contains(d.can, "body-markup") {
@@ -122,6 +121,27 @@ func (d *Desk) Withdraw(id string) {
 	}
 }
 
+// meet finds out who the service is and what it can do: it may have been started anew since. d.mu is held.
+func (d *Desk) meet() error {
+	can := d.call("GetCapabilities") // it is started by this, where it can be
+	if can.Err != nil {
+		return can.Err
+	}
+	owner := ""
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	if err := d.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, service).Store(&owner); err != nil {
+		return err
+	}
+	if owner != d.owner { // it knows nothing of what the one before showed
+		d.owner = owner
+		clear(d.ids)
+		clear(d.numbers)
+	}
+	d.can = nil
+	return can.Store(&d.can)
+}
+
 func (d *Desk) call(method string, args ...any) *dbus.Call {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
@@ -146,7 +166,10 @@ func (d *Desk) heard(s *dbus.Signal) {
 		return
 	}
 	d.mu.Lock()
-	id, known := d.forget(number)
+	id, known := "", false
+	if s.Sender == d.owner { // any program may send us a signal
+		id, known = d.forget(number)
+	}
 	if known && action {
 		d.call("CloseNotification", number) // some desktops keep it
 	}

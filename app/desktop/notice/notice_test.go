@@ -172,6 +172,23 @@ func TestNotices(t *testing.T) {
 		t.Errorf("shown: %v", d.now())
 	}
 	d.says("ActionInvoked", uint32(77), "yes") // another program's
+	other, err := dbus.Connect(os.Getenv("DBUS_SESSION_BUS_ADDRESS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	forged := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{
+		dbus.FieldInterface: dbus.MakeVariant(service), dbus.FieldMember: dbus.MakeVariant("ActionInvoked"),
+		dbus.FieldPath:        dbus.MakeVariant(dbus.ObjectPath("/org/freedesktop/Notifications")),
+		dbus.FieldDestination: dbus.MakeVariant(":1.1"), dbus.FieldSignature: dbus.MakeVariant(dbus.ParseSignatureMust("us")),
+	}, Body: []any{uint32(1), "no"}}
+	if c := other.Send(forged, nil); c != nil && c.Err != nil {
+		t.Fatal(c.Err)
+	}
+	var who string
+	if err := other.BusObject().Call("org.freedesktop.DBus.GetId", 0).Store(&who); err != nil { // so it has arrived
+		t.Fatal(err)
+	}
 	d.says("ActionInvoked", uint32(1), "yes")
 	d.says("ActionInvoked", uint32(1), "yes")
 	if a := next(t, answers); a != (answer{"ask-1", "yes"}) {
