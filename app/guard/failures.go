@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// failures counts different wrong secrets per source. Ten within a minute lock the source out for a minute, right ones
-// included, so that guessing teaches nothing.
+// failures counts different wrong secrets per source. Ten within a minute lock the source out for a minute. What people chose,
+// a passphrase or the token of the environment, is refused then also when it is right, so that guessing teaches nothing. What
+// was drawn, the token of a caller or a one-time link, is good all the same, since nobody guesses 256 bits.
 type failures struct {
 	now func() time.Time
 
@@ -68,12 +69,8 @@ func (f *failures) add(from string, hash [sha256.Size]byte) {
 	now := f.now()
 	s := f.from[from]
 	if s == nil {
-		// No more are remembered than this; which of them gives way does not matter, for what is guessed at cannot be.
-		for other := range f.from {
-			if len(f.from) < maxSources {
-				break
-			}
-			delete(f.from, other)
+		if len(f.from) >= maxSources {
+			f.forget(now)
 		}
 		s = &failed{}
 		f.from[from] = s
@@ -87,4 +84,22 @@ func (f *failures) add(from string, hash [sha256.Size]byte) {
 	if s.hashes = append(s.hashes, hash); len(s.hashes) >= maxFailures {
 		s.hashes, s.locked = nil, now.Add(lockTime)
 	}
+}
+
+// forget makes room for another source. One that is locked out stays so while there is any that is not, and of those the one
+// gives way whose time is up first: an attacker who has a few addresses cannot free them. One who has thousands can, which is
+// why passphrases have a least length and are looked at one at a time.
+func (f *failures) forget(now time.Time) {
+	var first string
+	var until time.Time
+	for from, s := range f.from {
+		if !s.locked.After(now) {
+			first = from
+			break
+		}
+		if until.IsZero() || s.locked.Before(until) {
+			first, until = from, s.locked
+		}
+	}
+	delete(f.from, first)
 }
