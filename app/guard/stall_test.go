@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ func TestStalledReader(t *testing.T) {
 	known := httptest.NewTLSServer(http.NotFoundHandler())
 	known.Close()
 	silent, ended := make(chan struct{}), make(chan struct{})
-	const patience = 200 * time.Millisecond
+	const patience = 2 * time.Second
 	p := openHandler(t, &Options{TLS: &tls.Config{Certificates: known.TLS.Certificates}, WriteTime: patience}, nil, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/much":
@@ -43,14 +42,14 @@ func TestStalledReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
 	f := http2.NewFramer(conn, conn)
-	if err := f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+	if err := f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1}); err != nil {
 		t.Fatal(err)
 	}
 	get := func(stream uint32, path string) {
@@ -66,47 +65,57 @@ func TestStalledReader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const little, much, flush = 1, 3, 5
-	get(little, "/")
-	get(much, "/much")
-	get(flush, "/flush")
-	if err := f.WriteWindowUpdate(flush, 1); err != nil { // it takes what there is now
-		t.Fatal(err)
-	}
+	const flush, little, much = 1, 3, 5
 	reset := map[uint32]bool{}
-	for len(reset) < 2 {
-		frame, err := f.ReadFrame()
-		if err != nil {
-			t.Fatalf("%v are reset, then %v", reset, err)
-		}
-		switch frame := frame.(type) {
-		case *http2.RSTStreamFrame:
-			reset[frame.StreamID] = true
-		case *http2.SettingsFrame:
-			if !frame.IsAck() {
-				if err := f.WriteSettingsAck(); err != nil {
-					t.Fatal(err)
+	until := func(what string, ok func(http2.Frame) bool) {
+		t.Helper()
+		for {
+			frame, err := f.ReadFrame()
+			if err != nil {
+				t.Fatalf("%s: %v are reset, then %v", what, reset, err)
+			}
+			switch frame := frame.(type) {
+			case *http2.RSTStreamFrame:
+				if reset[frame.StreamID] = true; frame.StreamID == flush {
+					t.Fatalf("%s: a silent stream is reset", what)
 				}
+			case *http2.SettingsFrame:
+				if !frame.IsAck() {
+					if err := f.WriteSettingsAck(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if ok(frame) {
+				return
 			}
 		}
 	}
-	if reset[flush] {
-		t.Error("a silent stream is reset")
+	came := func(data string) func(http2.Frame) bool {
+		return func(frame http2.Frame) bool {
+			d, ok := frame.(*http2.DataFrame)
+			return ok && d.StreamID == flush && string(d.Data()) == data
+		}
 	}
+	// There is room for the one byte. What is asked for after it came runs out of patience after this would.
+	get(flush, "/flush")
+	until("the first byte", came("x"))
+	get(little, "/")
+	get(much, "/much")
+	until("what is not taken", func(http2.Frame) bool { return reset[little] && reset[much] })
 	<-ended
 	if err := f.WriteWindowUpdate(flush, 1); err != nil {
 		t.Fatal(err)
 	}
-	close(silent)
-	for {
-		frame, err := f.ReadFrame()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d, ok := frame.(*http2.DataFrame); ok && d.StreamID == flush && strings.Contains(string(d.Data()), "y") {
-			break
-		}
+	if err := f.WritePing(false, [8]byte{1}); err != nil {
+		t.Fatal(err)
 	}
+	until("there is room again", func(frame http2.Frame) bool {
+		p, ok := frame.(*http2.PingFrame)
+		return ok && p.IsAck()
+	})
+	close(silent)
+	until("the second byte", came("y"))
 }
 
 // zeros is read without an end.
