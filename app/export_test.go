@@ -38,8 +38,8 @@ func (a *App) Write(ctx context.Context, b *orchestrator.Batch) error { return a
 // Check says what is wrong with a configuration before anything is opened.
 func (c *Config) Check() error { return c.check() }
 
-// Carefully is the window as the page has it.
 // PageAddr is where the page listens, whatever it is called by.
 func (a *App) PageAddr() string { return a.servers[0].Addr }
 
+// Carefully is the window as the page has it.
 func Carefully(s Shell) Shell { return carefully(s) }

@@ -58,7 +58,7 @@ func (a *App) listen(h http.Handler, ln net.Listener, o *guard.Options) {
 	o.Drain, o.Logger = a.drain, a.log
 	g := guard.New(ln.Addr(), o)
 	server := g.Server(h)
-	server.Addr = ln.Addr().String()
+	server.Addr = ln.Addr().String() // Serve does not read it: it says where this listens, also when a proxy's name is shown
 	a.servers = append(a.servers, server)
 	go func() {
 		if err := server.Serve(g.Listen(ln)); err != nil && !errors.Is(err, http.ErrServerClosed) {
