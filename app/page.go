@@ -36,6 +36,7 @@ func (a *App) servePage(ln net.Listener, scheme string) error {
 		Upkeep:      upkeep{a},
 		Models:      a.model,
 		CheckOrigin: func(r *http.Request) bool { return sessions.CheckWebSocket(r) == nil },
+		Valid:       sessions.Valid,
 	}
 	if a.cfg.Shell == nil { // a window would stand there with no way back
 		o.SignOut = guard.EndSession

@@ -32,6 +32,7 @@ type Options struct {
 	Shell       Shell                    // nil in a browser
 	Version     string                   // shown in the settings
 	CheckOrigin func(*http.Request) bool // for the WebSocket; nil = same host
+	Valid       func(*http.Request) bool // whether what opened a WebSocket is still let in: asked again and again; nil = always
 	SignOut     string                   // where a browser posts to end its session; "" = it has none
 	Fleeting    bool                     // credentials are kept in memory only: the forms for them say so
 	Demo        Demo                     // nil: no demo agents are at hand
@@ -77,9 +78,10 @@ type Site struct {
 	steps   *cache[string] // what stepOf knows, by run
 	ends    *cache[string] // the kinds of what runs failed by, by run
 	watched watches
-	opened  atomic.Int64 // sockets
-	looked  atomic.Bool  // somebody looks at the window of our own
-	tongue  atomic.Value // the code of the language that a page was last served in, a string
+	opened  atomic.Int64  // sockets
+	ping    time.Duration // between the pings of a socket
+	looked  atomic.Bool   // somebody looks at the window of our own
+	tongue  atomic.Value  // the code of the language that a page was last served in, a string
 	mux     http.Handler
 }
 
@@ -99,6 +101,7 @@ func New(store orchestrator.Store, runner orchestrator.Runner, registry orchestr
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.ping = pingEvery
 	if s.opts.Linger == 0 {
 		s.opts.Linger = 30 * time.Second
 	}

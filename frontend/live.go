@@ -16,6 +16,7 @@ import (
 const (
 	helloWithin = 10 * time.Second
 	pingEvery   = 20 * time.Second
+	validFor    = time.Second // what Options.Valid said holds
 	writeWithin = 5 * time.Second
 	sideEvery   = 150 * time.Millisecond
 	closeWithin = time.Second // for a browser to answer when the site closes
@@ -72,11 +73,13 @@ func (s *Site) socket(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	s.log.InfoContext(ctx, "window live", "conversation", h.Conversation)
-	err = s.serve(ctx, c, h)
+	err = s.serve(ctx, c, r, h)
 	var bye closing
 	switch {
 	case errors.As(err, &bye):
 		_ = c.Close(websocket.StatusGoingAway, string(bye))
+	case errors.Is(err, errEnded):
+		_ = c.Close(websocket.StatusPolicyViolation, "the session has ended")
 	case errors.Is(err, orchestrator.ErrNotFound):
 		_ = c.Close(websocket.StatusNormalClosure, "this chat is not here any more")
 	}
@@ -97,9 +100,25 @@ func greet(ctx context.Context, c *websocket.Conn) (*hello, error) {
 	return h, json.Unmarshal(b, h)
 }
 
-// serve sends a window its frames until it goes.
-func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
+// errEnded is why a socket is closed whose session is no longer good.
+var errEnded = errors.New("the session has ended")
+
+// serve sends a window its frames until it goes, or until r, which opened it, would not be let in any more: a session may end
+// while a window is open, and what happens from a second after that is not for it. One to which nothing happens is closed at
+// its next ping.
+func (s *Site) serve(ctx context.Context, c *websocket.Conn, r *http.Request, h *hello) error {
+	var asked time.Time
+	valid := func() bool {
+		if s.opts.Valid == nil || time.Since(asked) < validFor {
+			return true
+		}
+		asked = time.Now()
+		return s.opts.Valid(r)
+	}
 	send := func(b []byte) error {
+		if !valid() {
+			return errEnded
+		}
 		ctx, cancel := context.WithTimeout(ctx, writeWithin)
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, b)
@@ -129,7 +148,7 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 			defer s.boards.put(live)
 		}
 	}
-	ping := time.NewTicker(pingEvery)
+	ping := time.NewTicker(s.ping)
 	defer ping.Stop()
 	side, drawn := int64(0), int64(0)
 	for {
@@ -186,6 +205,9 @@ func (s *Site) serve(ctx context.Context, c *websocket.Conn, h *hello) error {
 		case <-roomWake:
 		case <-lobbyWake:
 		case <-ping.C:
+			if !valid() {
+				return errEnded
+			}
 			pctx, cancel := context.WithTimeout(ctx, writeWithin)
 			err := c.Ping(pctx)
 			cancel()
