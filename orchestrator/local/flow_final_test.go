@@ -62,13 +62,19 @@ func TestTriesDoNotMultiply(t *testing.T) {
 		"an operation that it does not have": {
 			message: "go", calls: 1, last: 1, retry: true,
 			agent: func(x *orchestratortest.Turn) {
-				x.Fail(&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004, Message: "no"})
+				x.Fail(&a2a.Error{Kind: a2a.KindMethodNotFound, Code: -32601, Message: "no"})
 			},
 		},
 		"an expression": {message: `"${{ int('x') }}"`, calls: 0, last: 1, retry: true},
 		"a failure": {
 			message: "go", calls: 27, last: 9, retry: true,
 			agent: func(x *orchestratortest.Turn) { x.Say(a2a.TaskStateFailed, "Out of paper.") },
+		},
+		"a task that takes no message now": {
+			message: "go", calls: 9, last: 9, retry: true, // a fresh attempt may be answered in time
+			agent: func(x *orchestratortest.Turn) {
+				x.Fail(&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004, Message: "no"})
+			},
 		},
 		"a refusal of what was said": {
 			message: "go", calls: 9, last: 9, retry: true, // it may be said in other words
@@ -122,7 +128,7 @@ func TestNotFinal(t *testing.T) {
 	s.add("tired", func(x *orchestratortest.Turn) { x.Say(a2a.TaskStateFailed, "Not now.") })
 	s.add("says", func(x *orchestratortest.Turn) { x.Reply(a2a.TextPart("x")) })
 	s.add("cannot", func(x *orchestratortest.Turn) {
-		x.Fail(&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004, Message: "no"})
+		x.Fail(&a2a.Error{Kind: a2a.KindMethodNotFound, Code: -32601, Message: "no"})
 	})
 	for file, final := range map[string]bool{
 		"\n  - {id: a, agent: tired, message: go, on-error: {fallback: cannot}}\n":                                             false,

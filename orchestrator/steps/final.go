@@ -17,9 +17,10 @@ func Final(f *orchestrator.Fault) a2a.Metadata {
 	return a2a.Metadata(`{"` + a2a.FinalKey + `":true}`)
 }
 
-// never reports whether an agent that answers so never does what it was asked: not today, and not another time.
+// never reports whether an agent that answers so never does what it was asked: not today, and not another time. Of
+// UnsupportedOperation that is not certain: agents, and we too, say it of a task that takes no message now or has ended.
 func never(e *a2a.Error) bool {
-	return e.Final() || e.Kind == a2a.KindUnsupportedOperation || e.Kind == a2a.KindMethodNotFound || e.Kind == a2a.KindExtensionRequired
+	return e.Final() || e.Kind == a2a.KindMethodNotFound || e.Kind == a2a.KindExtensionRequired
 }
 
 // saysFinal reports whether metadata says so.

@@ -364,13 +364,20 @@ func TestFaultOf(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	// What is final says so to whoever called us, and to nobody else; a person may try again all the same.
-	for want, f := range map[bool]*orchestrator.Fault{
-		true:  steps.FaultOf(&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004}),
-		false: steps.FaultOf(&a2a.Error{Kind: a2a.KindInvalidParams, Code: -32602}),
+	for _, tt := range []struct {
+		err  *a2a.Error
+		want bool
+	}{
+		{&a2a.Error{Kind: a2a.KindMethodNotFound, Code: -32601}, true},
+		{&a2a.Error{Kind: a2a.KindExtensionRequired, Code: -32008}, true},
+		{&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004, Metadata: map[string]string{a2a.FinalKey: "true"}}, true},
+		{&a2a.Error{Kind: a2a.KindUnsupportedOperation, Code: -32004}, false}, // a task that takes no message now
+		{&a2a.Error{Kind: a2a.KindInvalidParams, Code: -32602}, false},
 	} {
+		f := steps.FaultOf(tt.err)
 		s.Message.Metadata = steps.Final(f)
-		if told := steps.AgentFailed(s); f.Final != want || told.Final != want || !told.Retry {
-			t.Errorf("final %t: %+v, told as %s: %+v", want, f, s.Message.Metadata, told)
+		if told := steps.AgentFailed(s); f.Final != tt.want || told.Final != tt.want || !told.Retry {
+			t.Errorf("%+v: %+v, told as %s: %+v", tt.err, f, s.Message.Metadata, told)
 		}
 	}
 	known := &orchestrator.Fault{Kind: "unsupported", What: "It cannot do that."}
