@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -300,42 +301,101 @@ func TestWorkingAgentRefusesMore(t *testing.T) {
 // A message for a task waits for the agent's first answer only so long, and no longer than its sender and the driver.
 func TestFollowUpWaits(t *testing.T) {
 	t.Parallel()
-	for name, wait := range map[string]time.Duration{"too long": 10 * time.Millisecond, "until the sender leaves": time.Hour, "until the end": time.Hour} {
+	const wait = 20 * time.Second
+	full := errors.New("the disk is full")
+	for name, c := range map[string]struct {
+		ends func(*testing.T, *local.Driver, *unfollowed, context.CancelFunc)
+		want func(error) bool
+	}{
+		"too long": {
+			func(*testing.T, *local.Driver, *unfollowed, context.CancelFunc) { time.Sleep(time.Millisecond) },
+			func(err error) bool { return a2a.KindOf(err) == a2a.KindUnsupportedOperation },
+		},
+		"until the sender leaves": {
+			func(_ *testing.T, _ *local.Driver, _ *unfollowed, leave context.CancelFunc) { leave() },
+			func(err error) bool { return errors.Is(err, context.Canceled) },
+		},
+		"until the end": {
+			func(t *testing.T, d *local.Driver, _ *unfollowed, _ context.CancelFunc) {
+				if err := d.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			},
+			func(err error) bool { return a2a.KindOf(err) == a2a.KindUnavailable },
+		},
+		"until the store fails": {
+			func(_ *testing.T, _ *local.Driver, s *unfollowed, _ context.CancelFunc) { s.fail(full) },
+			func(err error) bool { return a2a.KindOf(err) == a2a.KindInternal && errors.Is(err, full) },
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := make(chan struct{})
-			d, _, _ := setup(t, &local.Options{FollowUpWait: wait}, func(*orchestratortest.Turn) { <-answer })
-			t.Cleanup(func() { close(answer) })
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			start := func(id, task string) (local.Started, error) {
-				return d.Tasks("agent-1").Start(ctx, "ann", &a2a.SendRequest{Message: a2a.Message{ID: id, TaskID: task, Parts: []a2a.Part{a2a.TextPart("x")}}})
-			}
-			s, err := start("m1", "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			refused := make(chan error, 1)
-			go func() {
-				_, err := start("m2", s.TaskID)
-				refused <- err
-			}()
-			switch name {
-			case "until the sender leaves":
-				leave()
-			case "until the end":
-				go func() { _ = d.Close(t.Context()) }()
-			}
-			err = <-refused
-			want := map[string]bool{
-				"too long":                a2a.KindOf(err) == a2a.KindUnsupportedOperation,
-				"until the sender leaves": errors.Is(err, context.Canceled),
-				"until the end":           a2a.KindOf(err) == a2a.KindUnavailable,
-			}
-			if !want[name] {
-				t.Errorf("%v", err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				answer := make(chan struct{})
+				store, agents := &unfollowed{MemoryStore: orchestratortest.NewMemoryStore()}, orchestratortest.NewAgents()
+				_, row := agents.Add("agent-1", func(*orchestratortest.Turn) { <-answer })
+				if err := store.Write(t.Context(), &orchestrator.Batch{Agents: []*orchestrator.Agent{row}}); err != nil {
+					t.Fatal(err)
+				}
+				d := local.New(store, agents, &local.Options{FollowUpWait: wait})
+				defer agents.Wait()
+				defer d.Close(context.Background())
+				defer close(answer)
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				start := func(id, task string) (local.Started, error) {
+					return d.Tasks("agent-1").Start(ctx, "ann", &a2a.SendRequest{Message: a2a.Message{ID: id, TaskID: task, Parts: []a2a.Part{a2a.TextPart("x")}}})
+				}
+				s, err := start("m1", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				refused := make(chan error, 1)
+				go func() {
+					_, err := start("m2", s.TaskID)
+					refused <- err
+				}()
+				time.Sleep(wait - time.Millisecond)
+				synctest.Wait()
+				if len(refused) > 0 || store.followed.Load() != 1 {
+					t.Fatalf("it does not wait: %d refusals, followed %d times", len(refused), store.followed.Load())
+				}
+				c.ends(t, d, store, leave)
+				synctest.Wait()
+				select {
+				case err := <-refused:
+					if !c.want(err) {
+						t.Errorf("%v", err)
+					}
+				default:
+					t.Error("it still waits")
+				}
+			})
 		})
+	}
+}
+
+// unfollowed is a store that can stop following a run.
+type unfollowed struct {
+	*orchestratortest.MemoryStore
+	followed atomic.Int32            // times
+	fail     context.CancelCauseFunc // what is followed
+}
+
+func (s *unfollowed) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	s.followed.Add(1)
+	of, fail := context.WithCancelCause(ctx)
+	s.fail = fail
+	return func(yield func([]*orchestrator.Event, error) bool) {
+		defer fail(nil)
+		for events, err := range s.MemoryStore.FollowRun(of, run, after) {
+			if !yield(events, err) {
+				return
+			}
+		}
+		if ctx.Err() == nil {
+			yield(nil, context.Cause(of))
+		}
 	}
 }
 

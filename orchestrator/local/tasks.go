@@ -188,6 +188,9 @@ func (t *Tasks) patiently(ctx context.Context, row *orchestrator.Run, a *reply,
 	defer context.AfterFunc(t.d.ctx, stop)()
 	for _, e := range t.d.store.FollowRun(waiting, row.ID, row.LastSeq) {
 		if e != nil {
+			if waiting.Err() == nil {
+				err = e // who waits is not told that time passed
+			}
 			break
 		}
 		if _, after, err = answer(ctx, row.ID, "", a); !errors.Is(err, errUnanswered) {
