@@ -89,7 +89,10 @@ func TestOldFollowUp(t *testing.T) {
 		first, second := make(chan *reply, 1), make(chan *reply, 1)
 		go func() { defer close(first); first <- p.call(path, envToken, "tasks/send", send("book")) }()
 		<-agent.came
+		waits := func() int { return strings.Count(p.log.String(), "a message waits until") }
+		waited := waits()
 		go func() { defer close(second); second <- p.call(path, envToken, "tasks/send", send("in Rome")) }()
+		eventually(t, "the second waits", func() bool { return len(second) > 0 || waits() > waited })
 		close(agent.answer)
 		for what, r := range map[string]*reply{"first": <-first, "second": <-second} {
 			if r.result(t, "id") != "mine" || r.get("result.status.state") != "completed" {

@@ -183,6 +183,7 @@ func (t *Tasks) patiently(ctx context.Context, row *orchestrator.Run, a *reply,
 		return after, err
 	}
 	a.early = true
+	t.d.log.Debug("a message waits until the agent has answered the one before it", "run", row.ID)
 	waiting, stop := context.WithTimeout(ctx, t.d.followUp)
 	defer stop()
 	defer context.AfterFunc(t.d.ctx, stop)()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -450,6 +451,13 @@ type process struct {
 	last   int // killed after that many; 0 = never
 	dead   bool
 	killed chan struct{}
+
+	followed atomic.Int32 // times that a run was
+}
+
+func (p *process) FollowRun(ctx context.Context, run string, after int64) iter.Seq2[[]*orchestrator.Event, error] {
+	p.followed.Add(1)
+	return p.Store.FollowRun(ctx, run, after)
 }
 
 func (p *process) kill() {

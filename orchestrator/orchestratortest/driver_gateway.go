@@ -335,15 +335,26 @@ func driverGatewayFollowUp(w *world) {
 				after int64
 				err   error
 			}
-			more := make(chan began, 1)
+			more, left := make(chan began, 1), make(chan error, 1)
+			before := w.process.followed.Load()
+			waits := func(n int32) func() bool {
+				return func() bool { return w.process.followed.Load() >= before+n || len(more) > 0 || len(left) > 0 }
+			}
 			go func() {
 				task, after, err := say(task, "m2", "Rome")
 				more <- began{task, after, err}
 			}()
+			w.eventually("it waits", waits(1))
 			// Whoever gives up leaves nothing behind.
 			gone, leave := context.WithCancel(w.ctx)
+			defer leave()
+			go func() {
+				_, _, _, err := tasks.Start(gone, "ann", reply(task, "m3", "Bergen"))
+				left <- err
+			}()
+			w.eventually("another waits", waits(2))
 			leave()
-			if _, _, _, err := tasks.Start(gone, "ann", reply(task, "m3", "Bergen")); !errors.Is(err, context.Canceled) {
+			if err := <-left; !errors.Is(err, context.Canceled) {
 				w.Errorf("one who left: %v", err)
 			}
 			select {
