@@ -34,13 +34,13 @@ func newDesk(window context.Context, answered func(id, key string)) (desk, error
 		_ = runtime.RemoveNotificationCategory(window, id)
 		answered(id, key)
 	})
-	return wails{window}, nil
+	return system{window}, nil
 }
 
-type wails struct{ window context.Context }
+type system struct{ window context.Context }
 
 // Show has a category of its own for each notice: their buttons differ.
-func (d wails) Show(n *Notice) error {
+func (d system) Show(n *Notice) error {
 	told := runtime.NotificationOptions{ID: n.ID, Title: n.Title, Body: n.Body}
 	if len(n.Buttons) == 0 {
 		return runtime.SendNotification(d.window, told)
@@ -56,10 +56,10 @@ func (d wails) Show(n *Notice) error {
 	return runtime.SendNotificationWithActions(d.window, told)
 }
 
-func (d wails) Withdraw(id string) {
+func (d system) Withdraw(id string) {
 	_ = runtime.RemoveNotification(d.window, id)
 	_ = runtime.RemoveDeliveredNotification(d.window, id)
 	_ = runtime.RemoveNotificationCategory(d.window, id)
 }
 
-func (d wails) Close() { runtime.CleanupNotifications(d.window) }
+func (d system) Close() { runtime.CleanupNotifications(d.window) }
