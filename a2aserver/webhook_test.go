@@ -66,7 +66,7 @@ func (r *receiver) post(id, body string, headers ...string) (status int, text st
 
 func (r *receiver) do(req *http.Request) (int, string) {
 	r.t.Helper()
-	res, err := http.DefaultClient.Do(req)
+	res, err := r.Client().Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestCheck20Handshake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := http.DefaultClient.Do(req)
+		res, err := r.Client().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -163,11 +163,10 @@ func (t *Tasks) next(ctx context.Context, principal string, m *a2a.Message) (Sta
 		answer = t.d.replyPlan
 	}
 	after, err := t.patiently(ctx, row, a, answer)
-	if errors.Is(err, orchestrator.ErrDuplicate) {
-		old, err := t.d.received(ctx, receipt)
-		return repeated(old), err
-	}
-	if err != nil {
+	if err != nil { // it may have been taken all the same: by another of the same id, or before the run moved
+		if old, e := t.d.received(ctx, receipt); old != nil || e != nil && errors.Is(err, orchestrator.ErrDuplicate) {
+			return repeated(old), e
+		}
 		return Started{}, wireError(err)
 	}
 	return Started{TaskID: row.ID, After: after}, nil

@@ -364,7 +364,9 @@ func driverGatewayFollowUp(w *world) {
 			}
 			close(answer)
 			got := <-more
-			w.must(got.err)
+			if got.err != nil {
+				w.Fatalf("the message that waited: %v; the run is %+v, its task %+v", got.err, w.run(task), w.fold(task))
+			}
 			if got.task != task {
 				w.Errorf("it began %s, want %s", got.task, task)
 			}
