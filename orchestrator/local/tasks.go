@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -177,7 +178,14 @@ func (t *Tasks) next(ctx context.Context, principal string, m *a2a.Message) (Sta
 func (t *Tasks) patiently(ctx context.Context, row *orchestrator.Run, a *reply,
 	answer func(context.Context, string, string, *reply) (*orchestrator.Run, int64, error),
 ) (int64, error) {
-	_, after, err := answer(ctx, row.ID, "", a)
+	try := func() (int64, error) {
+		if on, err := t.d.onItsWay(ctx, row.ID); on || err != nil {
+			return 0, cmp.Or(err, unanswered())
+		}
+		_, after, err := answer(ctx, row.ID, "", a)
+		return after, err
+	}
+	after, err := try()
 	if !errors.Is(err, errUnanswered) {
 		return after, err
 	}
@@ -193,7 +201,7 @@ func (t *Tasks) patiently(ctx context.Context, row *orchestrator.Run, a *reply,
 			}
 			break
 		}
-		if _, after, err = answer(ctx, row.ID, "", a); !errors.Is(err, errUnanswered) {
+		if after, err = try(); !errors.Is(err, errUnanswered) {
 			return after, err
 		}
 	}
@@ -204,6 +212,25 @@ func (t *Tasks) patiently(ctx context.Context, row *orchestrator.Run, a *reply,
 		return 0, closed
 	}
 	return 0, err
+}
+
+// onItsWay reports whether a message of the run is on its way to its agent from another process, as the log has it: whoever
+// claimed the run now would break that off.
+func (d *Driver) onItsWay(ctx context.Context, id string) (on bool, err error) {
+	if d.host == nil {
+		return false, nil
+	}
+	for events, err := range d.store.ReadRun(ctx, id, 0) {
+		if err != nil {
+			return false, err
+		}
+		for _, e := range events {
+			if e.Kind != orchestrator.EventTaken {
+				on = e.Kind == orchestrator.EventSending
+			}
+		}
+	}
+	return on, nil
 }
 
 func repeated(r *orchestrator.Receipt) Started {

@@ -359,7 +359,7 @@ func driverGatewayFollowUp(w *world) {
 			}
 			select {
 			case got := <-more:
-				w.Fatalf("the agent has not answered, and a message for its task is %+v", got)
+				w.Fatalf("the agent has not answered, and a message for its task is %+v; the run is %+v, its task %+v", got, w.run(task), w.fold(task))
 			default:
 			}
 			close(answer)
